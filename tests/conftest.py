@@ -1,0 +1,107 @@
+"""What every test can rely on: settings, golden files, hypothesis profiles, GPU detection."""
+
+import ctypes
+import difflib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE_DIR = pytest.StashKey[str]()
+
+# --------------------------------------------------------------------------------- settings
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Set Heald's environment: here, since test modules import heald before any fixture runs."""
+    for name in ("HEALD_FAST_MATH", "HEALD_SAFETY", "HEALD_STRICT_FP"):
+        os.environ.pop(name, None)  # they change what kernels mean
+    os.environ["HEALD_CHECK"] = "1"
+    os.environ["HEALD_CACHE_DIR"] = config.stash[CACHE_DIR] = tempfile.mkdtemp(prefix="heald-test-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove this run's cache."""
+    shutil.rmtree(config.stash[CACHE_DIR], ignore_errors=True)
+
+
+# ----------------------------------------------------------------------------- golden files
+
+Golden = Callable[[str, str], None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--bless``."""
+    parser.addoption("--bless", action="store_true", help="rewrite the expected/ files")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compare a text with ``expected/<name>`` beside the test file; ``--bless`` rewrites it."""
+    folder = request.path.parent / "expected"
+    bless = request.config.getoption("--bless")
+
+    def compare(name: str, text: str) -> None:
+        __tracebackhide__ = True
+        text = text.rstrip("\n") + "\n"
+        for where in (ROOT, Path.home(), Path(tempfile.gettempdir())):
+            if len(where.parts) > 1 and f"{where}/" in text:
+                pytest.fail(f"expected/{name} would hold a path of this machine, {where}/...")
+        path = folder / name
+        found = path.read_text(encoding="utf-8") if path.exists() else None
+        if found == text:
+            return
+        if bless:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+            return
+        shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+        if found is None:
+            pytest.fail(f"{shown} does not exist; `pytest --bless` writes it:\n{text}")
+        lines = [t.splitlines(keepends=True) for t in (found, text)]
+        diff = "".join(difflib.unified_diff(*lines, f"{shown}", f"{shown} (now)"))
+        pytest.fail(f"`pytest --bless` accepts this change:\n{diff}", pytrace=False)
+
+    return compare
+
+
+# ------------------------------------------------------------------------------- hypothesis
+
+# Time limits say more about the machine's load than about the code: kernels compile in a draw.
+COMMON = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("dev", max_examples=50, **COMMON)
+hypothesis.settings.register_profile("ci", max_examples=300, derandomize=True, **COMMON)
+hypothesis.settings.register_profile("nightly", max_examples=20_000, print_blob=True, **COMMON)
+hypothesis.settings.load_profile(
+    os.environ.get("HEALD_HYPOTHESIS_PROFILE")
+    or ("ci" if os.environ.get("CI", "").lower() in ("1", "true") else "dev")
+)
+
+# -------------------------------------------------------------------------------------- GPU
+
+
+def has_gpu() -> bool:
+    """Say whether the CUDA driver is here and sees a device."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int()
+    return (
+        driver.cuInit(0) == 0
+        and driver.cuDeviceGetCount(ctypes.byref(count)) == 0
+        and count.value > 0
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip ``gpu`` tests where there is none."""
+    needing = [item for item in items if item.get_closest_marker("gpu")]
+    if needing and not has_gpu():
+        for item in needing:
+            item.add_marker(pytest.mark.skip(reason="no CUDA device"))
