@@ -1,0 +1,18 @@
+"""What a compiler hands to a runtime.  The runtime knows these records and never WIR."""
+
+from heald.artifact.condition import LaunchCondition, LinearTerm, Symbol
+from heald.artifact.faults import Fault, FaultKind
+from heald.artifact.records import Access, Artifact, Parameter, PrintFormat, Site
+
+__all__ = [
+    "Access",
+    "Artifact",
+    "Fault",
+    "FaultKind",
+    "LaunchCondition",
+    "LinearTerm",
+    "Parameter",
+    "PrintFormat",
+    "Site",
+    "Symbol",
+]

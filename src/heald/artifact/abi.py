@@ -1,0 +1,49 @@
+"""The launch ABI: byte offsets that code generators and runtimes agree on.
+
+A CPU entry is ``void entry(const Header*, const void* args, i64 lo, i64 hi)`` and runs the threads with linear
+index in [lo, hi), row-major over the launch dims.  ``args`` holds the parameters packed in order with natural
+alignment (``types.parameter_layout``); an array is ``{pointer, i64 shape[n], i64 byte_stride[n]}``.
+"""
+
+from __future__ import annotations
+
+# Header
+HEADER_DIM = 0  # i64[4], unused extents are 1
+HEADER_BLOCK_DIM = 32  # i32
+HEADER_FAULT = 40  # pointer to the fault record
+HEADER_RESOURCES = 48  # pointer to the resource table
+HEADER_PRINT = 56  # pointer to the print buffer
+HEADER_SIZE = 64
+
+# Fault record.  Updated under the spin lock; keeps the fault of the lowest thread.
+FAULT_LOCK = 0  # i64, 0 free
+FAULT_COUNT = 8  # i64, threads that faulted
+FAULT_THREAD = 16  # i64, lowest faulting linear thread, NO_THREAD when none
+FAULT_OP = 24  # i64, op id
+FAULT_KIND = 32  # i64, artifact.FaultKind
+FAULT_RANK = 40  # i64, how many of index and shape count
+FAULT_INDEX = 48  # i64[4]
+FAULT_SHAPE = 80  # i64[4]
+FAULT_SIZE = 112
+NO_THREAD = (1 << 63) - 1
+
+# Resource table: RESOURCE_CAPACITY records.
+# A handle is kind << 56 | generation << 32 | index; a record is live when its word 0 equals the handle.
+RESOURCE_CAPACITY = 4096
+RESOURCE_SIZE = 256
+RESOURCE_HANDLE = 0  # u64, 0 when free
+RESOURCE_SCALARS = 8  # 8 slots of 8 bytes, each value in its low bytes
+RESOURCE_SCALAR_COUNT = 8
+RESOURCE_ARRAYS = 72  # 7 slots of {pointer, i64 extent, i64 byte stride}
+RESOURCE_ARRAY_COUNT = 7
+RESOURCE_ARRAY_SIZE = 24
+HANDLE_KIND_SHIFT = 56
+HANDLE_GENERATION_SHIFT = 32
+
+# Print buffer: header, then records {i64 thread, i64 sequence, i64 op id, i64 payload[operands]}.
+# ``used`` grows by an atomic add; a record that does not fit is dropped and counted.
+PRINT_CAPACITY = 0  # i64, bytes after the header
+PRINT_USED = 8  # i64
+PRINT_DROPPED = 16  # i64
+PRINT_DATA = 24
+PRINT_RECORD_HEAD = 24

@@ -1,0 +1,73 @@
+"""The artifact record and its parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Flag, auto
+
+from heald.artifact.condition import LaunchCondition
+from heald.diagnostics import Span
+from heald.types import Type
+
+
+class Access(Flag):
+    """How a kernel uses the memory of a parameter."""
+
+    NONE = 0
+    READ = auto()
+    WRITE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A launch parameter: its place in the packed block and how its arrays are used."""
+
+    name: str
+    type: Type
+    offset: int
+    access: Access
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An op that can fault or print: where it stands and what it works on."""
+
+    op: str
+    span: Span | None
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PrintFormat:
+    """A print statement: literal text pieces around converted values (see ``ops.printing``)."""
+
+    text: str
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """Compiled code of one variant of a kernel.
+
+    Attributes:
+        target: ``cpu`` or ``cuda``.
+        code: object bytes or PTX text.
+        entry: symbol of ``void (const Header*, const void* args, i64 lo, i64 hi)`` (CPU).
+        parameters: in order; ``block_size`` bytes in all.
+        rank: launch dimensions that the kernel reads.
+        condition: must hold for this variant to be right.
+        sites: by op id.
+        formats: print statements by op id.
+        work: rough instructions a thread, for the serial threshold.
+    """
+
+    target: str
+    code: bytes
+    entry: str
+    parameters: tuple[Parameter, ...]
+    block_size: int
+    rank: int
+    condition: LaunchCondition = field(default_factory=LaunchCondition)
+    sites: dict[int, Site] = field(default_factory=dict)
+    formats: dict[int, PrintFormat] = field(default_factory=dict)
+    work: int = 0

@@ -1,0 +1,120 @@
+"""Settings: defaults, overridden by the environment (``HEALD_*``), overridden by assigning attributes.
+
+``wp.config`` is this module's single ``Config`` object.  Unknown names are refused, so a typo is never silent.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def _flag(text: str) -> bool:
+    value = text.strip().lower()
+    if value in {"1", "true", "yes", "on"}:
+        return True
+    if value in {"", "0", "false", "no", "off"}:
+        return False
+    raise ValueError("expected one of 1, 0, true, false, yes, no, on, off")
+
+
+def _choice(*names: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in names:
+            raise ValueError(f"expected one of {', '.join(names)}")
+        return text
+
+    return parse
+
+
+def _threads(text: str) -> int:
+    count = int(text)
+    if count < 0:
+        raise ValueError("expected 0 (all cores) or a positive number")
+    return count
+
+
+def _default_cache() -> str:
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return str(Path(base) / "heald")
+
+
+# name -> (environment variable, parser of its text, default)
+_SETTINGS: dict[str, tuple[str | None, Callable[[str], Any], Any]] = {
+    "kernel_cache_dir": ("HEALD_CACHE_DIR", str, None),
+    "debug": ("HEALD_DEBUG", _flag, False),
+    "check": ("HEALD_CHECK", _flag, False),
+    "fast_math": ("HEALD_FAST_MATH", _flag, False),
+    "strict_fp": ("HEALD_STRICT_FP", _flag, False),
+    "safety": ("HEALD_SAFETY", _choice("auto", "guarded", "strict", "unchecked"), "auto"),
+    "num_threads": ("HEALD_NUM_THREADS", _threads, 0),
+    "numa_node": ("HEALD_NUMA_NODE", int, None),
+    "traceback": ("HEALD_TRACEBACK", _choice("short", "full"), "short"),
+    "allow_slow_fma": ("HEALD_ALLOW_SLOW_FMA", _flag, False),
+    "quiet": (None, _flag, False),
+    "verbose": (None, _flag, False),
+    "mode": (None, _choice("release", "debug"), "release"),
+    "enable_backward": (None, _flag, True),
+    "verify_fp": (None, _flag, False),
+}
+
+
+class Config:
+    """The settings of this process; see the table in ``heald.config`` for names and variables."""
+
+    __slots__ = tuple(_SETTINGS)
+
+    kernel_cache_dir: str
+    debug: bool
+    check: bool
+    fast_math: bool
+    strict_fp: bool
+    safety: str
+    num_threads: int
+    numa_node: int | None
+    traceback: str
+    allow_slow_fma: bool
+    quiet: bool
+    verbose: bool
+    mode: str
+    enable_backward: bool
+    verify_fp: bool
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Return every setting to its environment variable or default."""
+        for name, (variable, parse, default) in _SETTINGS.items():
+            text = os.environ.get(variable) if variable else None
+            value = default
+            if text is not None:
+                try:
+                    value = parse(text)
+                except ValueError as error:
+                    raise ValueError(f"environment variable {variable}={text!r}: {error}") from None
+            object.__setattr__(self, name, value)
+        if self.kernel_cache_dir is None:
+            self.kernel_cache_dir = _default_cache()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _SETTINGS:
+            known = ", ".join(sorted(_SETTINGS))
+            raise AttributeError(f"wp.config has no setting {name!r}; it has {known}")
+        parse = _SETTINGS[name][1]
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if isinstance(value, str):
+            try:
+                value = parse(value)
+            except ValueError as error:
+                raise ValueError(f"wp.config.{name} = {value!r}: {error}") from None
+        object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name} = {getattr(self, name)!r}" for name in sorted(_SETTINGS))
+
+
+config = Config()

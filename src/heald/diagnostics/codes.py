@@ -1,0 +1,69 @@
+"""The table of diagnostic codes: one row, one page ``docs/errors/<code>.md``, one test kernel each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A kind of error: its number and its short title."""
+
+    number: str
+    title: str
+
+
+_ROWS = (
+    # H01 language
+    Code("H0101", "unsupported syntax"),
+    Code("H0102", "unsupported function call"),
+    Code("H0103", "recursion"),
+    Code("H0104", "unsupported parameter kind"),
+    Code("H0105", "misplaced or mismatched return"),
+    Code("H0106", "source not available"),
+    Code("H0107", "value where a compile-time object is needed"),
+    Code("H0108", "division of two integers"),
+    Code("H0109", "unsupported assignment target"),
+    Code("H0110", "unreachable or missing result"),
+    # H02 types
+    Code("H0201", "types do not match"),
+    Code("H0202", "literal does not fit"),
+    Code("H0203", "no matching overload"),
+    Code("H0204", "types of two branches cannot merge"),
+    Code("H0205", "narrowing must be explicit"),
+    Code("H0206", "wrong number of values"),
+    Code("H0207", "missing or invalid annotation"),
+    Code("H0208", "invalid struct member"),
+    Code("H0209", "index does not fit"),
+    Code("H0210", "needs 64-bit indices"),
+    # H03 names
+    Code("H0301", "undefined name"),
+    Code("H0302", "name may be unset"),
+    Code("H0303", "no such attribute"),
+    Code("H0304", "captured value cannot be used in a kernel"),
+    Code("H0305", "wrong argument names or count"),
+    # H04 memory
+    Code("H0401", "index outside its array"),
+    Code("H0402", "integer division by zero"),
+    Code("H0403", "range step is zero"),
+    Code("H0404", "assertion failed"),
+    Code("H0405", "read of uninitialised memory"),
+    Code("H0406", "stale or foreign handle"),
+    # H07 launch
+    Code("H0701", "wrong argument count"),
+    Code("H0702", "wrong argument type"),
+    Code("H0703", "wrong array rank"),
+    Code("H0704", "array on another device"),
+    Code("H0705", "read-only memory would be written"),
+    Code("H0706", "invalid launch dimensions"),
+    Code("H0707", "unknown launch option"),
+    # H08 device
+    Code("H0801", "unknown device"),
+    # H09 files of kernels
+    Code("H0901", "malformed kernel text"),
+    Code("H0902", "file of another format version"),
+    Code("H0903", "corrupt kernel file"),
+    Code("H0904", "malformed kernel"),
+)
+
+CODES: dict[str, Code] = {row.number: row for row in _ROWS}

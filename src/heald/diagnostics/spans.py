@@ -1,0 +1,78 @@
+"""Where something stands in the user's source."""
+
+from __future__ import annotations
+
+import linecache
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open stretch of source text.
+
+    Lines count from 1, columns from 0 in characters.  ``inlined_at`` is the span of the call through which
+    this place was reached, so a value made inside an inlined function leads back to the kernel.
+    """
+
+    file: str
+    line: int
+    col: int
+    end_line: int
+    end_col: int
+    inlined_at: Span | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.col + 1}"
+
+    def chain(self) -> Iterator[Span]:
+        """This span, then the calls that led to it, innermost first."""
+        span: Span | None = self
+        while span is not None:
+            yield span
+            span = span.inlined_at
+
+    @property
+    def outermost(self) -> Span:
+        """The place in the kernel itself."""
+        *_, last = self.chain()
+        return last
+
+    def at_call(self, call: Span | None) -> Span:
+        """The same place, reached through ``call``."""
+        return replace(self, inlined_at=call)
+
+
+def display_width(text: str) -> int:
+    """Columns that ``text`` takes in a terminal: wide characters take two, combining marks none."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
+def source_line(span: Span) -> str | None:
+    """The first source line of ``span`` without its line break, or None when the file is gone."""
+    line = linecache.getline(span.file, span.line)
+    return line.rstrip("\r\n").expandtabs(1) if line else None
+
+
+def excerpt(span: Span, label: str = "") -> list[str]:
+    """The place, its source line and carets under the stretch, ready to print."""
+    gutter = " " * len(str(span.line))
+    lines = [f"{gutter}--> {span}"]
+    text = source_line(span)
+    if text is not None:
+        end = span.end_col if span.end_line == span.line else len(text)
+        pad = " " * display_width(text[: span.col])
+        carets = "^" * max(1, display_width(text[span.col : end]))
+        lines += [
+            f"{gutter} |",
+            f"{span.line} | {text}",
+            f"{gutter} | {pad}{carets}{' ' + label if label else ''}",
+        ]
+    elif label:
+        lines.append(f"{gutter} = {label}")
+    lines += [f"{gutter} = called from {call}" for call in list(span.chain())[1:]]
+    return lines

@@ -1,0 +1,156 @@
+"""The structural ops: control flow, memory, composites, threads.  The closed list every consumer matches on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from heald.ir.core import Op
+    from heald.ir.effects import Effect
+    from heald.types import Type
+
+
+class ValueOp(Protocol):
+    """What ``ir`` needs to know of a value op; ``heald.ops`` has the records."""
+
+    @property
+    def effects(self) -> Effect: ...
+
+    @property
+    def type_rule(self) -> TypeRule: ...
+
+
+class TypeRule(Protocol):
+    """Result types of an op (its attributes and declared result types may be read), or why it is refused."""
+
+    def __call__(self, op: Op, /) -> tuple[Type, ...] | str: ...
+
+
+ValueOps = Mapping[str, ValueOp]
+
+
+@dataclass(frozen=True, slots=True)
+class StructuralOp:
+    """Name, text form and meaning of a structural op; ``docs/wir.md`` is built from these."""
+
+    name: str
+    form: str
+    doc: str
+
+
+_OPS = (
+    StructuralOp(
+        "if",
+        "%r... = if %c () {then} () {else}",
+        "Runs one of two regions, both always present.  Results come from the arms that yield; when no arm "
+        "yields it has none and `unreachable` follows.",
+    ),
+    StructuralOp(
+        "for",
+        "%r... = for %lo, %hi, %step, %init... (%iv, %carried...) {body}",
+        "Counted loop.  Bounds are i32 or i64 of one type.  The trip count max(0, ceil((hi - lo) / step)) is "
+        "computed first, without overflow; `iv = lo + k * step`.  Step 0 runs no iteration and is a fault.",
+    ),
+    StructuralOp(
+        "while",
+        "%r... = while %init... (%carried...) {... yield %cond} (%carried...) {body}",
+        "The condition region sees the carried values and yields one b1; it may load and branch, and must not "
+        "store or exit.",
+    ),
+    StructuralOp(
+        "scope",
+        "%r... = scope () {body}",
+        "An inlined function.  Left by `return` only, whose operands become the results.",
+    ),
+    StructuralOp(
+        "yield", "yield %v...", "Ends a region: results of an `if`, next iteration of a loop."
+    ),
+    StructuralOp(
+        "break", "break %carried...", "Leaves the innermost loop with these carried values."
+    ),
+    StructuralOp("continue", "continue %carried...", "Next iteration of the innermost loop."),
+    StructuralOp("return", "return %v...", "Leaves the innermost scope, or ends the thread."),
+    StructuralOp("unreachable", "unreachable", "Follows an op all of whose regions exit."),
+    StructuralOp(
+        "load",
+        "%r = load %a, %i... [leaf=k, guard=b, id=n]",
+        "The element at an index (one i32 or i64 per axis, never linearised); with `leaf` only that leaf.",
+    ),
+    StructuralOp(
+        "store",
+        "store %a, %i..., %v [leaf=k, guard=b, id=n]",
+        "Writes an element, or one leaf of it.",
+    ),
+    *(
+        StructuralOp(
+            f"atomic_{kind}",
+            f"%old = atomic_{kind} %a, %i..., {operands} [leaf=k, guard=b, id=n]",
+            f"Atomic {meaning}; gives the old value.  A composite element goes leaf by leaf.",
+        )
+        for kind, operands, meaning in (
+            ("add", "%v", "sum"),
+            ("sub", "%v", "difference"),
+            ("min", "%v", "minimum, `b if b < a else a` with `a` the old value"),
+            ("max", "%v", "maximum, `b if b > a else a` with `a` the old value"),
+            ("and", "%v", "bitwise and"),
+            ("or", "%v", "bitwise or"),
+            ("xor", "%v", "bitwise exclusive or"),
+            ("exch", "%v", "exchange"),
+            ("cas", "%expected, %v", "compare and swap, comparing bits"),
+        )
+    ),
+    StructuralOp(
+        "alloc",
+        "%a = alloc",
+        "A zeroed local array of one thread, fresh each time; element type and static shape are in the type.",
+    ),
+    StructuralOp(
+        "compose",
+        "%r = compose %leaf...",
+        "A composite value from all its leaves, in declaration order.",
+    ),
+    StructuralOp("extract", "%r = extract %v [leaf=k]", "One leaf of a composite value."),
+    StructuralOp("insert", "%r = insert %v, %x [leaf=k]", "The composite with one leaf replaced."),
+    StructuralOp(
+        "const",
+        "%r = const [value=x]",
+        "A scalar constant; the value is already rounded to the type.  bfloat16 holds the float32 value.",
+    ),
+    StructuralOp(
+        "tid", "%r = tid [axis=k]", "Index of this thread on a launch dimension, i32 or i64."
+    ),
+    StructuralOp(
+        "launch_dim", "%r = launch_dim [axis=k]", "Extent of a launch dimension, i32 or i64."
+    ),
+    StructuralOp("dim", "%r = dim %a [axis=k]", "Extent of an array on an axis, i32 or i64."),
+    StructuralOp("stride", "%r = stride %a [axis=k]", "Byte stride of an array on an axis, i64."),
+    StructuralOp(
+        "subview",
+        "%r = subview %a, %x... [axes=s, guard=b, id=n]",
+        "A view.  `axes` has one letter per axis of %a: `i` takes one index and drops the axis, `s` takes "
+        "start, extent and step (elements) and keeps it, `f` keeps the whole axis.  The obligation is that "
+        "every element of the view lies inside %a; where it fails the view has extent 0 on every axis.",
+    ),
+    StructuralOp("block_sync", "block_sync", "Barrier among the threads of a block."),
+)
+
+STRUCTURAL: Mapping[str, StructuralOp] = {op.name: op for op in _OPS}
+LOOPS = frozenset({"for", "while"})
+EXITS = frozenset({"break", "continue", "return", "unreachable"})
+TERMINATORS = EXITS | {"yield"}
+ATOMICS = frozenset(name for name in STRUCTURAL if name.startswith("atomic_"))
+MEMORY = ATOMICS | {"load", "store"}
+OBLIGATIONS = MEMORY | {
+    "subview",
+    "for",
+    "idiv",
+    "irem",
+    "udiv",
+    "urem",
+    "assert",
+    "resource_array",
+    "resource_scalar",
+}
+"""Ops that may fault.  ``guard`` gives each one an ``id`` and says in ``guard`` whether it must check itself."""

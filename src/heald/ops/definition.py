@@ -1,0 +1,97 @@
+"""What a value op is: one record with everything that any consumer asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from heald.ir import Builder, Effect, Op, Value
+from heald.ir.structure import TypeRule
+from heald.types import Scalar
+
+
+class Emit(Protocol):
+    """What ``lower`` may ask of a code generator.  The same code serves scalar and widened bodies."""
+
+    def ins(self, text: str) -> str:
+        """Append an instruction that yields a value; gives the name of the value."""
+
+    def type(self, t: Scalar) -> str:
+        """LLVM type of ``t`` at the current width: ``float`` or ``<8 x float>``."""
+
+    def splat(self, t: Scalar, value: bool | int | float) -> str:
+        """A constant of ``t`` at the current width."""
+
+    def suffix(self, t: Scalar) -> str:
+        """Overload suffix of intrinsics at the current width: ``f32`` or ``v8f32``."""
+
+
+class Smt(Protocol):
+    """What ``smt`` may ask of a solver encoding; ``heald.proof`` has the implementations.
+
+    Terms are opaque.  Method names are those of the ops, so an encoding states its own meaning of each one
+    and refuses what it cannot express.
+    """
+
+    def __getattr__(self, name: str, /) -> Callable[..., Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoAdjoint:
+    """Why no gradient flows through an op."""
+
+    why: str
+
+
+Evaluate = Callable[..., Any]
+Lower = Callable[..., str]
+Encode = Callable[..., Any]
+Adjoint = Callable[[Builder, Value, Op], tuple[Value | None, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class OpDef:
+    """One value op.
+
+    Attributes:
+        name: lower case with class prefix.
+        doc: the meaning in a sentence or two; the reference page shows it.
+        arity: number of operands, or None when it varies.
+        effects: PURE, FAULT, SYNC, PRINT ... as ``ir.Effect``.
+        type_rule: ``(op) -> result types``, or a sentence saying why not.
+        evaluate: ``(op, *arrays) -> array``: the reference meaning, whole-grid numpy on the carriers of
+            ``heald.types`` (bfloat16 as uint16).  Never warns, never raises.
+        lower: a template for one LLVM instruction, or ``(emit, op, *names) -> name``.  In a template
+            ``{0} {1} {2}`` are operands, ``{T}`` the result type, ``{A}`` the type of the first operand,
+            ``{C}`` of a condition, ``{S}`` and ``{AS}`` intrinsic suffixes of result and first operand,
+            and any attribute by its name.
+        smt: ``(encoding, op, *terms) -> term``.
+        adjoint: ``(builder, gradient of the result, op) -> gradient of each operand`` (None: no flow), built
+            from plain ops, never contracted; or :class:`NoAdjoint`.
+    """
+
+    name: str
+    doc: str
+    arity: int | None
+    effects: Effect
+    type_rule: TypeRule
+    evaluate: Evaluate
+    lower: str | Lower
+    smt: Encode
+    adjoint: Adjoint | NoAdjoint
+
+
+TABLE: dict[str, OpDef] = {}
+
+
+def define(record: OpDef) -> OpDef:
+    """Enter a record into the table.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+    if record.name in TABLE:
+        raise ValueError(f"op {record.name} is defined twice")
+    TABLE[record.name] = record
+    return record

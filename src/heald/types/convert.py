@@ -1,0 +1,79 @@
+"""From what users write in annotations and dtypes to descriptors."""
+
+from __future__ import annotations
+
+import typing
+from typing import Any
+
+import numpy as np
+
+from heald.types.descriptors import (
+    BY_NAME,
+    SCALARS,
+    Array,
+    Matrix,
+    Quaternion,
+    Scalar,
+    Struct,
+    Transform,
+    Vector,
+    b1,
+    f32,
+    i32,
+)
+from heald.types.generic import (
+    ArrayPattern,
+    MatrixPattern,
+    Pattern,
+    QuaternionPattern,
+    TransformPattern,
+    TypeClass,
+    VectorPattern,
+    is_generic,
+)
+
+_PYTHON: dict[Any, Any] = {int: i32, float: f32, bool: b1}
+_NUMPY = {np.dtype(t.public): t for t in SCALARS if t is not BY_NAME["bf16"]}
+_PATTERNS = (
+    TypeClass,
+    VectorPattern,
+    MatrixPattern,
+    QuaternionPattern,
+    TransformPattern,
+    ArrayPattern,
+)
+
+
+def as_type(annotation: Any) -> Pattern | None:
+    """The type or pattern meant by ``annotation``, or None.
+
+    Accepts descriptors and patterns, ``int``/``float``/``bool``, numpy scalar types and dtypes, ``Any``, and
+    any class with a ``__heald_type__`` (host vectors, matrices, structs).
+    """
+    if isinstance(annotation, _PATTERNS) or not is_generic(annotation):
+        return annotation
+    if annotation is typing.Any:
+        return typing.Any
+    if isinstance(annotation, type):
+        if annotation in _PYTHON:
+            return _PYTHON[annotation]
+        if issubclass(annotation, np.generic):
+            return _NUMPY.get(np.dtype(annotation))
+    if isinstance(annotation, np.dtype):
+        return _NUMPY.get(annotation)
+    described = getattr(annotation, "__heald_type__", None)
+    return described if described is None or described is annotation else as_type(described)
+
+
+def array_of(dtype: Any, ndim: Any) -> Pattern:
+    """The array type or pattern of an element annotation and a rank.
+
+    Raises:
+        TypeError: the element annotation is no type.
+    """
+    element = as_type(dtype)
+    if isinstance(element, (Scalar, Vector, Matrix, Quaternion, Transform, Struct)):
+        return ArrayPattern(element, ndim) if ndim is typing.Any else Array(element, ndim)
+    if element is None or isinstance(element, (Array, ArrayPattern)):
+        raise TypeError(f"{dtype!r} cannot be an array element type")
+    return ArrayPattern(element, ndim)

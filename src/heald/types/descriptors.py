@@ -1,0 +1,268 @@
+"""The types of WIR.  A composite is an ordered list of leaves; only scalars and arrays are leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+
+class _Interned(type):
+    """Makes equal descriptors one object, so that type comparisons are identity comparisons."""
+
+    _table: ClassVar[dict[tuple[Any, ...], Any]] = {}
+
+    def __call__(cls, *args: Any) -> Any:
+        key = (cls, *args)
+        found = _Interned._table.get(key)
+        if found is None:
+            found = _Interned._table.setdefault(key, super().__call__(*args))
+        return found
+
+
+def _reduce(self: Any) -> tuple[type, tuple[Any, ...]]:
+    return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Scalar(metaclass=_Interned):
+    """A number of one machine word.  ``kind`` is ``b`` bool, ``i`` signed, ``u`` unsigned, ``f`` float.
+
+    Calling the descriptor converts a Python number on the host: ``wp.float32(0.1)``.
+    """
+
+    name: str
+    kind: str
+    bits: int
+    public: str
+
+    __reduce__ = _reduce
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"heald.{self.public}"
+
+    def __call__(self, value: Any = 0) -> Any:
+        """``value`` as a numpy scalar of this type (bfloat16: the rounded value as ``numpy.float32``)."""
+        if self.name == "bf16":
+            return from_bfloat16(to_bfloat16(np.float32(value)))
+        return self.carrier.type(value)
+
+    @property
+    def carrier(self) -> np.dtype[Any]:
+        """The numpy dtype that holds values of this type; bfloat16 is held as its uint16 bits."""
+        return _CARRIERS[self.name]
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "f"
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in "iu"
+
+    @property
+    def lowest(self) -> int:
+        """The smallest integer of an integer type."""
+        return -(1 << (self.bits - 1)) if self.kind == "i" else 0
+
+    @property
+    def highest(self) -> int:
+        """The largest integer of an integer type."""
+        return (1 << (self.bits - 1)) - 1 if self.kind == "i" else (1 << self.bits) - 1
+
+
+b1 = Scalar("b1", "b", 1, "bool")
+i8 = Scalar("i8", "i", 8, "int8")
+i16 = Scalar("i16", "i", 16, "int16")
+i32 = Scalar("i32", "i", 32, "int32")
+i64 = Scalar("i64", "i", 64, "int64")
+u8 = Scalar("u8", "u", 8, "uint8")
+u16 = Scalar("u16", "u", 16, "uint16")
+u32 = Scalar("u32", "u", 32, "uint32")
+u64 = Scalar("u64", "u", 64, "uint64")
+f16 = Scalar("f16", "f", 16, "float16")
+bf16 = Scalar("bf16", "f", 16, "bfloat16")
+f32 = Scalar("f32", "f", 32, "float32")
+f64 = Scalar("f64", "f", 64, "float64")
+
+SCALARS: tuple[Scalar, ...] = (b1, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64)
+INTEGERS: tuple[Scalar, ...] = tuple(t for t in SCALARS if t.is_integer)
+FLOATS: tuple[Scalar, ...] = tuple(t for t in SCALARS if t.is_float)
+ARITHMETIC: tuple[Scalar, ...] = INTEGERS + FLOATS
+BY_NAME: dict[str, Scalar] = {t.name: t for t in SCALARS}
+
+_CARRIERS: dict[str, np.dtype[Any]] = {
+    t.name: np.dtype("uint16" if t.name == "bf16" else t.public) for t in SCALARS
+}
+
+
+def to_bfloat16(x: Any) -> Any:
+    """The bits of float32 ``x`` rounded to bfloat16, nearest even; NaN stays a (quiet) NaN."""
+    x = np.asarray(x, np.float32)
+    bits = x.view(np.uint32)
+    rounded = ((bits.astype(np.uint64) + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    return np.where(np.isnan(x), ((bits >> 16) | 0x40).astype(np.uint16), rounded)[()]
+
+
+def from_bfloat16(bits: Any) -> Any:
+    """The float32 value of bfloat16 ``bits``; exact."""
+    return (np.asarray(bits, np.uint16).astype(np.uint32) << 16).view(np.float32)[()]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Vector(metaclass=_Interned):
+    """``length`` numbers of one scalar type."""
+
+    dtype: Scalar
+    length: int
+
+    __reduce__ = _reduce
+
+    def __str__(self) -> str:
+        return f"vec<{self.dtype},{self.length}>"
+
+    def __repr__(self) -> str:
+        return f"heald.vec(length={self.length}, dtype={self.dtype.public})"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.length,)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Matrix(metaclass=_Interned):
+    """``rows`` by ``cols`` numbers of one scalar type, row-major."""
+
+    dtype: Scalar
+    rows: int
+    cols: int
+
+    __reduce__ = _reduce
+
+    def __str__(self) -> str:
+        return f"mat<{self.dtype},{self.rows},{self.cols}>"
+
+    def __repr__(self) -> str:
+        return f"heald.mat(shape=({self.rows}, {self.cols}), dtype={self.dtype.public})"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.rows, self.cols)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Quaternion(metaclass=_Interned):
+    """A quaternion stored x, y, z, w with the real part last."""
+
+    dtype: Scalar
+
+    __reduce__ = _reduce
+
+    def __str__(self) -> str:
+        return f"quat<{self.dtype}>"
+
+    def __repr__(self) -> str:
+        return f"heald.quat(dtype={self.dtype.public})"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (4,)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Transform(metaclass=_Interned):
+    """A rigid transformation: translation p (x, y, z), then rotation quaternion q (x, y, z, w)."""
+
+    dtype: Scalar
+
+    __reduce__ = _reduce
+
+    def __str__(self) -> str:
+        return f"xform<{self.dtype}>"
+
+    def __repr__(self) -> str:
+        return f"heald.transform(dtype={self.dtype.public})"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (7,)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Array(metaclass=_Interned):
+    """An array of elements in an address space.
+
+    A ``local`` array lives in one thread and has a static ``shape``; a ``global`` one has none here.
+    """
+
+    dtype: Element
+    ndim: int
+    space: str = "global"
+    shape: tuple[int, ...] | None = None
+
+    __reduce__ = _reduce
+
+    def __str__(self) -> str:
+        if self.space == "global":
+            return f"array<{self.dtype},{self.ndim}>"
+        extents = "x".join(map(str, self.shape or ()))
+        return f"{self.space}<{self.dtype},{extents}>"
+
+    def __repr__(self) -> str:
+        return f"heald.array(dtype={self.dtype!r}, ndim={self.ndim})"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Struct(metaclass=_Interned):
+    """Named fields in declaration order."""
+
+    name: str
+    fields: tuple[tuple[str, Type], ...]
+
+    __reduce__ = _reduce
+
+    def __str__(self) -> str:
+        return f"struct<{self.name}>"
+
+    def __repr__(self) -> str:
+        return f"heald.struct {self.name}"
+
+    def field(self, name: str) -> Type | None:
+        """The type of a field, or None."""
+        return next((t for n, t in self.fields if n == name), None)
+
+    def leaf_range(self, name: str) -> tuple[int, int]:
+        """First leaf of a field and the one after its last."""
+        start = 0
+        for n, t in self.fields:
+            stop = start + len(leaves(t))
+            if n == name:
+                return start, stop
+            start = stop
+        raise KeyError(name)
+
+
+Composite = Vector | Matrix | Quaternion | Transform | Struct
+Element = Scalar | Composite
+Leaf = Scalar | Array
+Type = Scalar | Composite | Array
+
+
+def leaves(t: Type) -> tuple[Leaf, ...]:
+    """The scalars and arrays that a type flattens to, in declaration order."""
+    match t:
+        case Scalar() | Array():
+            return (t,)
+        case Struct():
+            return tuple(leaf for _, field in t.fields for leaf in leaves(field))
+        case Vector() | Matrix() | Quaternion() | Transform():
+            return (t.dtype,) * int(np.prod(t.shape))
+
+
+def array_leaves(t: Type) -> tuple[int, ...]:
+    """Positions of the leaves that are arrays."""
+    return tuple(k for k, leaf in enumerate(leaves(t)) if isinstance(leaf, Array))

@@ -1,0 +1,142 @@
+"""Patterns over types: what a generic parameter accepts, and what a match binds."""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import dataclass
+
+from heald.types.descriptors import (
+    ARITHMETIC,
+    FLOATS,
+    INTEGERS,
+    Array,
+    Matrix,
+    Quaternion,
+    Scalar,
+    Struct,
+    Transform,
+    Type,
+    Vector,
+)
+
+Anything = typing.Any
+
+
+@dataclass(frozen=True, slots=True)
+class TypeClass:
+    """A named set of scalar types.  Within one signature every use of it stands for one type."""
+
+    name: str
+    members: tuple[Scalar, ...]
+
+    def __repr__(self) -> str:
+        return f"heald.{self.name}"
+
+
+FLOAT = TypeClass("Float", FLOATS)
+INT = TypeClass("Int", INTEGERS)
+SCALAR = TypeClass("Scalar", ARITHMETIC)
+
+ScalarPattern = typing.Union[Scalar, TypeClass, typing.Any]
+Extent = typing.Union[int, str, typing.Any]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPattern:
+    """A vector; ``length`` is a number, ``Any``, or a name that must bind to one number in a signature."""
+
+    dtype: ScalarPattern
+    length: Extent
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixPattern:
+    """A matrix; extents as for :class:`VectorPattern`."""
+
+    dtype: ScalarPattern
+    rows: Extent
+    cols: Extent
+
+
+@dataclass(frozen=True, slots=True)
+class QuaternionPattern:
+    """A quaternion of a generic scalar type."""
+
+    dtype: ScalarPattern
+
+
+@dataclass(frozen=True, slots=True)
+class TransformPattern:
+    """A transformation of a generic scalar type."""
+
+    dtype: ScalarPattern
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayPattern:
+    """An array whose element type, rank, or both are generic."""
+
+    dtype: typing.Any
+    ndim: Extent
+
+
+Pattern = typing.Union[
+    Type,
+    TypeClass,
+    VectorPattern,
+    MatrixPattern,
+    QuaternionPattern,
+    TransformPattern,
+    ArrayPattern,
+    typing.Any,
+]
+
+_CONCRETE = (Scalar, Vector, Matrix, Quaternion, Transform, Array, Struct)
+
+
+def is_generic(pattern: Pattern) -> bool:
+    """True unless ``pattern`` is one concrete type."""
+    return not isinstance(pattern, _CONCRETE)
+
+
+def match_pattern(pattern: Pattern, t: Type, bound: dict[str, typing.Any]) -> bool:
+    """Does ``t`` fit ``pattern``?  Names of type classes and extents are bound in ``bound`` and must agree."""
+    match pattern:
+        case TypeClass():
+            return t in pattern.members and bound.setdefault(pattern.name, t) is t
+        case VectorPattern():
+            return (
+                isinstance(t, Vector)
+                and _match_scalar(pattern.dtype, t.dtype, bound)
+                and _match_extent(pattern.length, t.length, bound)
+            )
+        case MatrixPattern():
+            return (
+                isinstance(t, Matrix)
+                and _match_scalar(pattern.dtype, t.dtype, bound)
+                and _match_extent(pattern.rows, t.rows, bound)
+                and _match_extent(pattern.cols, t.cols, bound)
+            )
+        case QuaternionPattern():
+            return isinstance(t, Quaternion) and _match_scalar(pattern.dtype, t.dtype, bound)
+        case TransformPattern():
+            return isinstance(t, Transform) and _match_scalar(pattern.dtype, t.dtype, bound)
+        case ArrayPattern():
+            return (
+                isinstance(t, Array)
+                and match_pattern(pattern.dtype, t.dtype, bound)
+                and _match_extent(pattern.ndim, t.ndim, bound)
+            )
+        case _ if pattern is typing.Any:
+            return True
+    return pattern is t
+
+
+def _match_scalar(pattern: ScalarPattern, t: Scalar, bound: dict[str, typing.Any]) -> bool:
+    return match_pattern(pattern, t, bound)
+
+
+def _match_extent(pattern: Extent, extent: int, bound: dict[str, typing.Any]) -> bool:
+    if isinstance(pattern, str):
+        return bool(bound.setdefault(pattern, extent) == extent)
+    return pattern is typing.Any or pattern == extent
