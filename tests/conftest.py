@@ -72,11 +72,21 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 # ------------------------------------------------------------------------------- hypothesis
 
-# Time limits say more about the machine's load than about the code: kernels compile in a draw.
-COMMON = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
-hypothesis.settings.register_profile("dev", max_examples=50, **COMMON)
-hypothesis.settings.register_profile("ci", max_examples=300, derandomize=True, **COMMON)
-hypothesis.settings.register_profile("nightly", max_examples=20_000, print_blob=True, **COMMON)
+# Everything is spelled out, since hypothesis has defaults of its own where CI is set.  No time
+# limits: they say more about the machine's load than about the code, and kernels compile in a draw.
+for profile, examples, derandomize in [
+    ("dev", 50, False),
+    ("ci", 300, True),
+    ("nightly", 20_000, False),
+]:
+    hypothesis.settings.register_profile(
+        profile,
+        max_examples=examples,
+        derandomize=derandomize,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
 hypothesis.settings.load_profile(
     os.environ.get("HEALD_HYPOTHESIS_PROFILE")
     or ("ci" if os.environ.get("CI", "").lower() in ("1", "true") else "dev")

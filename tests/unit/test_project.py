@@ -5,7 +5,9 @@ import importlib.resources
 import os
 import re
 import shlex
+import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -108,6 +110,50 @@ def test_package_says_that_it_is_typed() -> None:
 def test_heald_is_checked_in_every_test() -> None:
     assert os.environ["HEALD_CHECK"] == "1"
     assert not Path(os.environ["HEALD_CACHE_DIR"]).is_relative_to(Path.home() / ".cache")
+
+
+INNER = """
+import os
+import hypothesis
+import pytest
+
+def test_golden(golden):
+    golden("text.txt", os.environ["TEXT"])
+
+def test_profile():
+    settings = hypothesis.settings.default
+    assert f"{settings.max_examples} {settings.derandomize}" == os.environ["PROFILE"]
+
+@pytest.mark.gpu
+def test_device():
+    pass
+"""
+
+
+def test_conftest_keeps_golden_files_profiles_and_markers(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu: as in pyproject.toml\n")
+    (tmp_path / "test_inner.py").write_text(INNER)
+    expected = tmp_path / "expected/text.txt"
+    basis = {k: v for k, v in os.environ.items() if k not in ("CI", "HEALD_HYPOTHESIS_PROFILE")}
+
+    def run(text: str, *args: str, profile: str = "50 False", **environment: str) -> str:
+        command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *args]
+        env = {**basis, "TEXT": text, "PROFILE": profile, **environment}
+        ran = subprocess.run(
+            command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+        return ran.stdout
+
+    assert "does not exist; `pytest --bless` writes it" in run("one\ntwo")
+    assert "failed" not in run("one\ntwo", "--bless", profile="300 True", CI="true")
+    assert expected.read_text() == "one\ntwo\n"
+    shown = run("one\n2\n", profile="20000 False", CI="true", HEALD_HYPOTHESIS_PROFILE="nightly")
+    assert "\n-two\n+2\n" in shown
+    assert "1 failed" in shown
+    assert "would hold a path" in run(f"file {tmp_path}/x", "--bless")
+    assert expected.read_text() == "one\ntwo\n"
+    assert ("no CUDA device" in shown) != ("2 passed" in shown)
 
 
 @pytest.mark.parametrize("what", FORBIDDEN)
