@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cache
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,11 +15,16 @@ class _Interned(type):
 
     _table: ClassVar[dict[tuple[Any, ...], Any]] = {}
 
-    def __call__(cls, *args: Any) -> Any:
+    def __call__(cls, *args: Any, **named: Any) -> Any:
         key = (cls, *args)
-        found = _Interned._table.get(key)
+        found = None if named else _Interned._table.get(key)
         if found is None:
-            found = _Interned._table.setdefault(key, super().__call__(*args))
+            made = super().__call__(*args, **named)
+            # Left-out defaults must not make a second object, so the full fields decide.
+            full = (cls, *(getattr(made, f.name) for f in fields(made)))
+            found = _Interned._table.setdefault(full, made)
+            if not named:
+                _Interned._table[key] = found
         return found
 
 
@@ -196,7 +203,8 @@ class Transform(metaclass=_Interned):
 class Array(metaclass=_Interned):
     """An array of elements in an address space.
 
-    A ``local`` array lives in one thread and has a static ``shape``; a ``global`` one has none here.
+    A ``local`` array lives in one thread and has a static ``shape``, unless it is a view of another; a
+    ``global`` one has none here.
     """
 
     dtype: Element
@@ -209,7 +217,7 @@ class Array(metaclass=_Interned):
     def __str__(self) -> str:
         if self.space == "global":
             return f"array<{self.dtype},{self.ndim}>"
-        extents = "x".join(map(str, self.shape or ()))
+        extents = "x".join(map(str, self.shape or "?" * self.ndim))
         return f"{self.space}<{self.dtype},{extents}>"
 
     def __repr__(self) -> str:
@@ -252,6 +260,7 @@ Leaf = Scalar | Array
 Type = Scalar | Composite | Array
 
 
+@cache
 def leaves(t: Type) -> tuple[Leaf, ...]:
     """The scalars and arrays that a type flattens to, in declaration order."""
     match t:
@@ -260,7 +269,7 @@ def leaves(t: Type) -> tuple[Leaf, ...]:
         case Struct():
             return tuple(leaf for _, field in t.fields for leaf in leaves(field))
         case Vector() | Matrix() | Quaternion() | Transform():
-            return (t.dtype,) * int(np.prod(t.shape))
+            return (t.dtype,) * prod(t.shape)
 
 
 def array_leaves(t: Type) -> tuple[int, ...]:
