@@ -1,0 +1,98 @@
+"""Evaluation helpers: moving between the numpy carriers of ``heald.types`` and the types to compute in.
+
+Every function takes arrays or numpy scalars of any shape and gives the same kind back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from heald.ir import Op, Value
+from heald.types import Scalar, bf16, f16, f32, f64
+from heald.types.descriptors import from_bfloat16, to_bfloat16
+
+_UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+_SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+
+
+def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: IEEE and wrap-around results are the meaning here, not an accident to warn about."""
+
+    @wraps(function)
+    def silenced(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return silenced
+
+
+def scalar_type(value: Value) -> Scalar:
+    """The type of a value that a type rule has found to be a scalar."""
+    assert isinstance(value.type, Scalar)
+    return value.type
+
+
+def operand_type(op: Op) -> Scalar:
+    """The scalar type of the first operand."""
+    return scalar_type(op.operands[0])
+
+
+def result_type(op: Op) -> Scalar:
+    """The scalar type of the only result."""
+    return scalar_type(op.result)
+
+
+def choose(condition: Any, then: Any, other: Any) -> Any:
+    """``then`` where ``condition`` holds, else ``other``."""
+    return np.where(condition, then, other)[()]
+
+
+def as_unsigned(t: Scalar, x: Any) -> Any:
+    """The bits of an integer as an unsigned integer of the same width."""
+    return x.view(_UNSIGNED[t.bits])
+
+
+def as_signed(t: Scalar, x: Any) -> Any:
+    """The bits of an integer as a signed integer of the same width."""
+    return x.view(_SIGNED[t.bits])
+
+
+def widen(t: Scalar, x: Any) -> Any:
+    """A float as one to compute on: 16-bit ones as float32 (exact), others as they are."""
+    if t is f16:
+        return x.astype(np.float32)
+    return from_bfloat16(x) if t is bf16 else x
+
+
+def narrow(t: Scalar, x: Any) -> Any:
+    """A float32 (for ``f64``: a float64) result in the carrier of ``t``, rounded to nearest even."""
+    if t is f16:
+        return x.astype(np.float16)
+    return to_bfloat16(x) if t is bf16 else x
+
+
+def from_float64(t: Scalar, x: Any) -> Any:
+    """A float64 in the carrier of the float type ``t``, rounded once to nearest even."""
+    if t is f64:
+        return x
+    return x.astype(np.float32) if t is f32 else narrow(t, to_float32_odd(x))
+
+
+def to_float32_odd(x: Any) -> Any:
+    """Float64 to float32, rounded to odd: rounding the result again gives what one rounding would.
+
+    An inexact result takes the neighbour whose last bit is 1 (Boldo and Melquiond, "Emulation of a FMA and
+    correctly rounded sums: proved algorithms using rounding to odd", 2008).
+    """
+    x = np.asarray(x)
+    near = x.astype(np.float32)
+    back = near.astype(np.float64)
+    bits = near.view(np.uint32)
+    fix = (back != x) & ~np.isnan(x) & (bits & np.uint32(1) == 0)
+    outward = np.abs(back) > np.abs(x)
+    moved = np.where(outward, bits - np.uint32(1), bits + np.uint32(1))
+    return np.where(fix, moved, bits).view(np.float32)[()]
