@@ -1,4 +1,7 @@
-"""The closed set of value ops.  Every module of this folder is imported; each op is one record in one file."""
+"""The closed set of value ops: one record each, in one file.
+
+Every module of this folder is imported, so a new file needs no other edit.
+"""
 
 import importlib
 import pkgutil

@@ -112,9 +112,10 @@ _define(
 
 
 def _ones(x: Any) -> Any:
-    """How many bits of a uint64 are set: sums in fields of 2, 4 and 8 bits, then a product adds the bytes.
+    """How many bits of a uint64 are set.
 
-    H. S. Warren, "Hacker's Delight", 2nd edition, section 5-1.
+    Sums in fields of 2, 4 and 8 bits, then a product adds the bytes.  H. S. Warren, "Hacker's
+    Delight", 2nd edition, section 5-1.
     """
     one, two, four = np.uint64(1), np.uint64(2), np.uint64(4)
     pairs, nibbles = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)

@@ -1,4 +1,4 @@
-"""Evaluation helpers: moving between the numpy carriers of ``heald.types`` and the types to compute in.
+"""Evaluation helpers: from the numpy carriers of ``heald.types`` to types to compute in, and back.
 
 Every function takes arrays or numpy scalars of any shape and gives the same kind back.
 """
@@ -20,7 +20,7 @@ _SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 
 def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: IEEE and wrap-around results are the meaning here, not an accident to warn about."""
+    """Decorator: IEEE and wrap-around results are what is meant, so nothing is warned about."""
 
     @wraps(function)
     def silenced(*args: Any) -> Any:
@@ -69,7 +69,7 @@ def widen(t: Scalar, x: Any) -> Any:
 
 
 def narrow(t: Scalar, x: Any) -> Any:
-    """A float32 (for ``f64``: a float64) result in the carrier of ``t``, rounded to nearest even."""
+    """A float of ``widen``'s dtype in the carrier of ``t``, rounded to nearest even."""
     if t is f16:
         return x.astype(np.float16)
     return to_bfloat16(x) if t is bf16 else x
@@ -85,8 +85,8 @@ def from_float64(t: Scalar, x: Any) -> Any:
 def to_float32_odd(x: Any) -> Any:
     """Float64 to float32, rounded to odd: rounding the result again gives what one rounding would.
 
-    An inexact result takes the neighbour whose last bit is 1 (Boldo and Melquiond, "Emulation of a FMA and
-    correctly rounded sums: proved algorithms using rounding to odd", 2008).
+    An inexact result takes the neighbour whose last bit is 1 (Boldo and Melquiond, "Emulation of a
+    FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
     """
     x = np.asarray(x)
     near = x.astype(np.float32)

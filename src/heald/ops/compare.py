@@ -61,8 +61,8 @@ def _lower_fcmp(emit: Emit, op: Op, a: str, b: str) -> str:
 define(
     OpDef(
         name="icmp",
-        doc="Comparison of two integers by `pred`: eq and ne (also of b1), slt sle sgt sge of the bits as signed, "
-        "ult ule ugt uge of the bits as unsigned numbers.",
+        doc="Comparison of two integers by `pred`: eq and ne (also of b1), slt sle sgt sge of the "
+        "bits as signed, ult ule ugt uge of the bits as unsigned numbers.",
         arity=2,
         effects=Effect.PURE,
         type_rule=compares(_integers),
@@ -75,7 +75,8 @@ define(
 define(
     OpDef(
         name="fcmp",
-        doc="Comparison of two floats by `pred`: oeq olt ole ogt oge are false on NaN, une is true on NaN.",
+        doc="Comparison of two floats by `pred`: oeq olt ole ogt oge are false on NaN, une is "
+        "true on NaN.",
         arity=2,
         effects=Effect.PURE,
         type_rule=compares(_floats),

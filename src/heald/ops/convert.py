@@ -230,7 +230,7 @@ _define(
 
 
 def _saturate(op: Op, a: Any) -> Any:
-    """float64 holds every source exactly and both bounds: the lowest integer and the highest plus 1."""
+    """float64 holds every source exactly, and both the lowest integer and the highest plus 1."""
     t = result_type(op)
     carrier = t.carrier.type
     whole = np.trunc(widen(operand_type(op), a).astype(np.float64))
@@ -252,7 +252,8 @@ def _lower_saturate(intrinsic: str) -> Lower:
 
 _define(
     "fptosi_sat",
-    "A signed integer from a float, towards zero; beyond the type its lowest or highest number, 0 for NaN.",
+    "A signed integer from a float, towards zero; beyond the type its lowest or highest number, 0 "
+    "for NaN.",
     lambda s, t: s.is_float and t.kind == "i",
     "a float to a signed integer",
     _saturate,
@@ -261,7 +262,8 @@ _define(
 )
 _define(
     "fptoui_sat",
-    "An unsigned integer from a float, towards zero; beyond the type 0 or its highest number, 0 for NaN.",
+    "An unsigned integer from a float, towards zero; beyond the type 0 or its highest number, 0 "
+    "for NaN.",
     lambda s, t: s.is_float and t.kind == "u",
     "a float to an unsigned integer",
     _saturate,
@@ -274,14 +276,14 @@ _define(
 
 _define(
     "bitcast",
-    "The same bits as another scalar type of the same size.  Which NaN a float operation gave depends on the "
-    "device, so the bits of a NaN do too.",
+    "The same bits as another scalar type of the same size.  Which NaN a float operation gave "
+    "depends on the device, so the bits of a NaN do too.",
     lambda s, t: s is not b1 and t is not b1 and s.bits == t.bits,
     "between numbers of one size",
     lambda op, a: a.view(result_type(op).carrier),
     "bitcast {A} {0} to {T}",
     NoAdjoint(
-        "the bits of a number have no derivative; a function that uses them needs an adjoint of its own",
+        "the bits of a number have no derivative; a function that uses them needs its own adjoint",
         refuse=True,
     ),
 )

@@ -15,8 +15,9 @@ from heald.types import Scalar
 class Emit(Protocol):
     """What ``lower`` may ask of a code generator.  The same code serves scalar and widened bodies.
 
-    bfloat16 is ``i16`` (its bits) in LLVM, everywhere: as a type, in suffixes and in constants.  Only the
-    records compute on it, in float32 and integer code, so no target's own idea of bfloat16 takes part.
+    bfloat16 is ``i16`` (its bits) in LLVM, everywhere: as a type, in suffixes and in constants.
+    Only the records compute on it, in float32 and integer code, so no target's own idea of bfloat16
+    takes part.
     """
 
     def ins(self, text: str) -> str:
@@ -35,8 +36,8 @@ class Emit(Protocol):
 class Smt(Protocol):
     """What ``smt`` may ask of a solver encoding; ``heald.proof`` has the implementations.
 
-    Terms are opaque.  Method names are those of the ops, so an encoding states its own meaning of each one
-    and refuses what it cannot express.
+    Terms are opaque.  Method names are those of the ops and take ``(op, *terms)``, so an encoding
+    states its own meaning of each one and refuses what it cannot express.
     """
 
     def __getattr__(self, name: str, /) -> Callable[..., Any]: ...
@@ -46,8 +47,8 @@ class Smt(Protocol):
 class NoAdjoint:
     """Why no gradient flows through an op.
 
-    With ``refuse`` a derivative exists that the op cannot give: a program whose gradient would pass through
-    it must be refused.  Without it, no flow is the right answer.
+    With ``refuse`` a derivative exists that the op cannot give: a program whose gradient would pass
+    through it must be refused.  Without it, no flow is the right answer.
     """
 
     why: str
@@ -56,14 +57,12 @@ class NoAdjoint:
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """Stands where a hook cannot be a function of operands: each consumer handles the op itself, and why.
-
-    A consumer that calls it has forgotten the op, hence the error.
-    """
+    """Stands where a hook cannot be a function of operands: each consumer handles the op itself."""
 
     why: str
 
     def __call__(self, *_: object) -> NoReturn:
+        """Raise InternalError: a consumer that comes here has forgotten the op."""
         raise InternalError(f"an op must be handled by its consumer: {self.why}")
 
 
@@ -83,18 +82,21 @@ class OpDef:
         arity: number of operands, or None when it varies.
         effects: PURE, FAULT, SYNC, PRINT ... as ``ir.Effect``.
         type_rule: ``(op) -> result types``, or a sentence saying why not.
-        evaluate: ``(op, *arrays) -> array``: the reference meaning, whole-grid numpy on the carriers of
-            ``heald.types`` (bfloat16 as uint16); numpy scalars give a numpy scalar.  Never warns, never raises.
-        lower: a template for one LLVM instruction, or ``(emit, op, *names) -> name``.  In a template
-            ``{0} {1} {2}`` are operands, ``{T}`` the result type, ``{A}`` the type of the first operand,
-            ``{C}`` of a condition, ``{S}`` and ``{AS}`` intrinsic suffixes of result and first operand,
-            and any attribute by its name.  ``lowering.lower_op`` takes either.
+        evaluate: ``(op, *arrays) -> array``: the reference meaning, whole-grid numpy on the
+            carriers of ``heald.types`` (bfloat16 as uint16); numpy scalars give a numpy scalar.
+            Never warns, never raises.
+        lower: a template for one LLVM instruction, or ``(emit, op, *names) -> name``.  In a
+            template ``{0} {1} {2}`` are operands, ``{T}`` the result type, ``{A}`` the type of the first
+            operand, ``{C}`` of a condition, ``{S}`` and ``{AS}`` intrinsic suffixes of result and
+            first operand, and any attribute by its name.  ``lowering.lower_op`` takes either.
         smt: ``(encoding, op, *terms) -> term``.
-        adjoint: ``(builder, gradient of the result, op) -> gradient of each operand`` (None: no flow), built
-            from plain ops, never contracted; or :class:`NoAdjoint`.  It is called for results of float type
-            only, with an ``op`` whose operands and results can be read where the gradient is built.
+        adjoint: ``(builder, gradient of the result, op) -> gradient of each operand`` (None: no
+            flow), built from plain ops, never contracted; or :class:`NoAdjoint`.  It is called for
+            results of float type only, with an ``op`` whose operands and results can be read where
+            the gradient is built.
 
-    ``evaluate``, ``lower`` and ``smt`` are :class:`Handled` where the op is more than a function of its operands.
+    ``evaluate``, ``lower`` and ``smt`` are :class:`Handled` where the op is more than a function of
+    its operands.
     """
 
     name: str

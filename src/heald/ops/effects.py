@@ -41,7 +41,8 @@ _INFORMS = Handled("it tells the prover a fact and runs no code")
 define(
     OpDef(
         name="assert",
-        doc="Records a fault with `message` where the operand is false.  The thread goes on to its next back edge.",
+        doc="Records a fault with `message` where the operand is false.  The thread goes on to its "
+        "next back edge.",
         arity=1,
         effects=Effect.FAULT,
         type_rule=_assert,
@@ -69,7 +70,8 @@ define(
 define(
     OpDef(
         name="assume",
-        doc="The user promises that the operand is true.  Verdicts that rest on it say so, and no guard goes.",
+        doc="The user promises that the operand is true.  Verdicts that rest on it say so, and no "
+        "guard goes.",
         arity=1,
         effects=Effect.FAULT,
         type_rule=_condition,

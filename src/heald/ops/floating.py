@@ -1,6 +1,6 @@
 """Float arithmetic: IEEE 754, rounded once to nearest even, subnormals kept, never contracted.
 
-The 16-bit floats are computed on in float32 and rounded once, which gives the correctly rounded result.
+The 16-bit floats are computed on in float32 and rounded once, which rounds correctly.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ _define(
 
 
 def _sign_mask(t: Scalar) -> Any:
-    """The bit that ``copysign``, ``fabs`` and ``fneg`` act on, as an unsigned number of the width."""
+    """The bit that ``copysign``, ``fabs`` and ``fneg`` act on."""
     return np.dtype(f"uint{t.bits}").type(1 << (t.bits - 1))
 
 
@@ -197,7 +197,7 @@ def _abs_adjoint(b: Builder, g: Value, op: Op) -> Gradients:
 
 
 def _copysign_adjoint(b: Builder, g: Value, op: Op) -> Gradients:
-    """The gradient of the first operand flips where the sign did; the second has derivative zero."""
+    """The gradient flips where the sign of the first operand did; the second has none."""
     x, y = op.operands
     one = b.const(result_type(op), 1.0)
     flip = b.op("fmul", b.op("copysign", one, x), b.op("copysign", one, y))

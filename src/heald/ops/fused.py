@@ -1,9 +1,10 @@
 """Fused multiply-add in numpy: a * b + c with one rounding, as the hardware instruction gives it.
 
-float32: the product is exact in float64; the sum is rounded to odd there and then to float32, which is the same
-as one rounding.  float64: error-free product and sums, the small parts added with rounding to odd (Boldo and
-Melquiond, "Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008);
-operands so large or small that an intermediate could overflow or lose bits go through exact rationals.
+float32: the product is exact in float64; the sum is rounded to odd there and then to float32, which
+is the same as one rounding.  float64: error-free product and sums, the small parts added with
+rounding to odd (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums: proved
+algorithms using rounding to odd", 2008); operands so large or small that an intermediate could
+overflow or lose bits go through exact rationals.
 """
 
 from __future__ import annotations

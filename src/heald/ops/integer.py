@@ -100,7 +100,7 @@ def _safe_divisor(emit: Emit, t: Scalar, name: str) -> str:
 
 
 def _lower_quotient(how: str) -> Lower:
-    """Safe for all operands even where ``guard`` says proved: idle lanes of a wide body divide too."""
+    """Safe for all operands whatever ``guard`` says: idle lanes of a wide body divide too."""
 
     def lower(emit: Emit, op: Op, a: str, b: str) -> str:
         t = result_type(op)
@@ -135,8 +135,8 @@ _define(
 )
 _define(
     "irem",
-    "Remainder of the truncated quotient of signed integers, with the sign of the dividend.  Divisor 0 gives 0 "
-    "and is a fault.",
+    "Remainder of the truncated quotient of signed integers, with the sign of the dividend.  "
+    "Divisor 0 gives 0 and is a fault.",
     SIGNED,
     lambda _, a, b: np.fmod(a, _divisor(b, 0, -1)),
     _lower_remainder("srem"),

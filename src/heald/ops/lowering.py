@@ -1,8 +1,9 @@
 """Lowering helpers: LLVM text that several ops share, at any width.
 
-The two 16-bit floats are computed on in float32 and rounded once: float32 keeps enough bits that sum,
-difference, product, quotient and square root come out correctly rounded.  Conversions that a target has no
-exact instruction for are spelled out, since its library calls are neither fast nor the same everywhere.
+The two 16-bit floats are computed on in float32 and rounded once: float32 keeps enough bits that
+sum, difference, product, quotient and square root come out correctly rounded.  Conversions that a
+target has no exact instruction for are spelled out, since its library calls are neither fast nor
+the same everywhere.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from heald.types import Scalar, b1, bf16, f16, f32, f64, u16, u32, u64
 
 
 def lower_op(record: OpDef, emit: Emit, op: Op, *names: str) -> str:
-    """Append the instructions of a value op whose operands have ``names``; gives the name of its result."""
+    """Append a value op whose operands have ``names``; gives the name of its result."""
     if isinstance(record.lower, str):
         return emit.ins(expand(record.lower, emit, op, *names))
     return record.lower(emit, op, *names)
@@ -100,7 +101,7 @@ def narrow(emit: Emit, t: Scalar, name: str) -> str:
 
 
 def _float32_to_bfloat16(emit: Emit, name: str) -> str:
-    """Adds half a unit in the last place, less one where that would break a tie to odd; NaN stays NaN."""
+    """Adds half a unit in the last place, less one where a tie would go to odd; NaN stays NaN."""
     bits = cast(emit, "bitcast", f32, name, u32)
     high = binary(emit, "lshr", u32, bits, emit.splat(u32, 16))
     odd = binary(emit, "and", u32, high, emit.splat(u32, 1))

@@ -52,16 +52,16 @@ for _name, _doc, _rule in (
     (
         "resource_array",
         (
-            "The array in a `slot` of the resource that the handle names, which must be of `kind`.  A bad handle is a "
-            "fault and gives an array of extent 0."
+            "The array in a `slot` of the resource that the handle names, which must be of "
+            "`kind`.  A bad handle is a fault and gives an array of extent 0."
         ),
         _array,
     ),
     (
         "resource_scalar",
         (
-            "The number in a `slot` of the resource that the handle names, which must be of `kind`.  A bad handle is "
-            "a fault and gives 0."
+            "The number in a `slot` of the resource that the handle names, which must be of "
+            "`kind`.  A bad handle is a fault and gives 0."
         ),
         _scalar,
     ),

@@ -1,4 +1,4 @@
-"""Type rules that many ops share.  A rule gives the result types, or a sentence that says why not."""
+"""Type rules that many ops share: the result types, or a sentence that says why not."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A thread's place in its block, and exchange between the 32 threads of a warp.
 
-Blocks are linear: a thread's number in its block counts row-major through the launch dims, and a warp is 32
-threads whose numbers follow each other, from a multiple of 32 on.
+Blocks are linear: a thread's number in its block counts row-major through the launch dims, and a
+warp is 32 threads whose numbers follow each other, from a multiple of 32 on.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ for _name, _doc, _rule in (
 define(
     OpDef(
         name="shuffle",
-        doc="The first operand of another thread of the warp.  By `mode` its lane is the second operand (index), "
-        "or the own lane minus it (up), plus it (down), exclusive-or it (xor).  Where that lane is outside the "
-        "warp or does not take part, the own operand.",
+        doc="The first operand of another thread of the warp.  By `mode` its lane is the second "
+        "operand (index), or the own lane minus it (up), plus it (down), exclusive-or it (xor).  "
+        "Where that lane is outside the warp or does not take part, the own operand.",
         arity=2,
         effects=Effect.SYNC,
         type_rule=_shuffle,
@@ -92,8 +92,9 @@ define(
 define(
     OpDef(
         name="vote",
-        doc="What the threads of the warp that take part say of a condition.  By `mode`: is it true for one of "
-        "them (any), for each of them (all), or a u32 with the bits of the lanes where it is true (ballot).",
+        doc="What the threads of the warp that take part say of a condition.  By `mode`: is it "
+        "true for one of them (any), for each of them (all), or a u32 with the bits of the lanes "
+        "where it is true (ballot).",
         arity=1,
         effects=Effect.SYNC,
         type_rule=_vote,
