@@ -1,12 +1,18 @@
-"""WIR: immutable, typed, structured SSA.  DESIGN section 3 says what it is; ``docs/wir.md`` is the reference."""
+"""WIR: immutable, typed, structured SSA.  ``docs/wir.md`` is the reference."""
 
 from heald.ir.builder import Builder
+from heald.ir.check import check
 from heald.ir.core import Attr, Kernel, Op, Region, Value, has_exit, op_ids, walk
 from heald.ir.effects import Effect, effects_of, region_effects
+from heald.ir.hashing import code_hash, equal, span_hash
+from heald.ir.parser import parse
 from heald.ir.structure import (
     ATOMICS,
     EXITS,
     LOOPS,
+    MAX_LEAVES,
+    MAX_NESTING,
+    MAX_RANK,
     MEMORY,
     OBLIGATIONS,
     STRUCTURAL,
@@ -14,11 +20,15 @@ from heald.ir.structure import (
     StructuralOp,
     ValueOps,
 )
+from heald.ir.text import canonical_text, to_text
 
 __all__ = [
     "ATOMICS",
     "EXITS",
     "LOOPS",
+    "MAX_LEAVES",
+    "MAX_NESTING",
+    "MAX_RANK",
     "MEMORY",
     "OBLIGATIONS",
     "STRUCTURAL",
@@ -32,9 +42,16 @@ __all__ = [
     "StructuralOp",
     "Value",
     "ValueOps",
+    "canonical_text",
+    "check",
+    "code_hash",
     "effects_of",
+    "equal",
     "has_exit",
     "op_ids",
+    "parse",
     "region_effects",
+    "span_hash",
+    "to_text",
     "walk",
 ]

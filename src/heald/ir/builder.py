@@ -16,8 +16,8 @@ from heald.types import Array, Composite, Leaf, Scalar, Type, b1, leaves
 class Builder:
     """Appends ops to the innermost open list.
 
-    ``span`` is given to every op made; set it before emitting.  ``extract`` of a value that ``compose`` made is
-    folded on the spot, so WIR text stays short.
+    ``span`` is given to every op made; set it before emitting.  ``extract`` of a value that
+    ``compose`` made is folded on the spot, so WIR text stays short.
     """
 
     def __init__(self, table: ValueOps) -> None:
@@ -26,7 +26,7 @@ class Builder:
         self._stack: list[list[Op]] = []
         self._composed: dict[Value, tuple[Value, ...]] = {}
 
-    # -- regions -------------------------------------------------------------------------------------------
+    # -- regions ---------------------------------------------------------------------------
 
     def open(self, ops: list[Op] | None = None) -> None:
         """Start a list (or continue one that :meth:`pop` gave)."""
@@ -55,7 +55,7 @@ class Builder:
         del self._stack[depth:]
         del self._stack[-1][length:]
 
-    # -- ops -----------------------------------------------------------------------------------------------
+    # -- ops -------------------------------------------------------------------------------
 
     def append(self, op: Op) -> Op:
         """Append an op that exists already."""
@@ -83,8 +83,8 @@ class Builder:
     def op(self, name: str, *operands: Value, type: Type | None = None, **attrs: Attr) -> Value:
         """Append a value op with one result.
 
-        The type rule of the table decides the result type; ops whose type the operands do not decide
-        (conversions) take it as ``type``.
+        The type rule of the table decides the result type; ops whose type the operands do not
+        decide (conversions) take it as ``type``.
 
         Raises:
             InternalError: the type rule refuses the operands.
@@ -111,7 +111,7 @@ class Builder:
                 raise InternalError("an array has no zero value")
         return self.compose(type, [self.zero(leaf) for leaf in leaves(type)])
 
-    # -- composites ----------------------------------------------------------------------------------------
+    # -- composites ------------------------------------------------------------------------
 
     def compose(self, type: Composite, parts: Sequence[Value]) -> Value:
         """A composite from its leaves."""

@@ -1,4 +1,4 @@
-"""Values, ops, regions and kernels.  All frozen; nothing links from a value to the op that made it."""
+"""Values, ops, regions and kernels.  All frozen; no value knows the op that made it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_ATTRS: Mapping[str, Attr] = MappingProxyType({})
 
 
 class Value:
-    """A token: its identity is its meaning, and it knows its type.  Names live in ``Kernel.names``."""
+    """A token: its identity is its meaning.  It knows its type; names live in ``Kernel.names``."""
 
     __slots__ = ("type",)
 
@@ -57,6 +57,7 @@ class Region:
 
     @property
     def terminator(self) -> Op:
+        """The last op."""
         return self.ops[-1]
 
 

@@ -12,9 +12,9 @@ from heald.ir.structure import STRUCTURAL, ValueOps
 class Effect(Flag):
     """A set of effects.
 
-    ``FAULT``: may record a fault, so it is never executed where the source would not execute it; when nobody
-    reads its result it may be deleted, and its fault with it.  ``EXIT``: leaves the enclosing region.
-    ``LOOP``: may run forever.
+    ``FAULT``: may record a fault, so it is never executed where the source would not execute it;
+    when nobody reads its result it may be deleted, and its fault with it.  ``EXIT``: leaves the
+    enclosing region.  ``LOOP``: may run forever.
     """
 
     PURE = 0

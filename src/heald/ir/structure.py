@@ -1,7 +1,11 @@
-"""The structural ops: control flow, memory, composites, threads.  The closed list every consumer matches on."""
+"""The structural ops: control flow, memory, composites, threads.
+
+The list is closed; every consumer matches on all of it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -16,16 +20,19 @@ class ValueOp(Protocol):
     """What ``ir`` needs to know of a value op; ``heald.ops`` has the records."""
 
     @property
-    def effects(self) -> Effect: ...
+    def effects(self) -> Effect:
+        """What the op may do besides computing its results."""
 
     @property
-    def type_rule(self) -> TypeRule: ...
+    def type_rule(self) -> TypeRule:
+        """Result types, or why the op is refused."""
 
 
 class TypeRule(Protocol):
-    """Result types of an op (its attributes and declared result types may be read), or why it is refused."""
+    """Tells the result types of an op.  It may read attributes and declared result types."""
 
-    def __call__(self, op: Op, /) -> tuple[Type, ...] | str: ...
+    def __call__(self, op: Op, /) -> tuple[Type, ...] | str:
+        """The result types, or a sentence that says why the op is refused."""
 
 
 ValueOps = Mapping[str, ValueOp]
@@ -39,25 +46,31 @@ class StructuralOp:
     form: str
     doc: str
 
+    @property
+    def attrs(self) -> frozenset[str]:
+        """Names of the attributes that ``form`` shows, and ``id``, which any op may carry."""
+        return frozenset(re.findall(r"[\[ ](\w+)=\w", self.form)) | {"id"}
+
 
 _OPS = (
     StructuralOp(
         "if",
         "%r... = if %c () {then} () {else}",
-        "Runs one of two regions, both always present.  Results come from the arms that yield; when no arm "
-        "yields it has none and `unreachable` follows.",
+        "Runs one of two regions, both always present.  Results come from the arms that yield; "
+        "when no arm yields it has none and `unreachable` follows.",
     ),
     StructuralOp(
         "for",
-        "%r... = for %lo, %hi, %step, %init... (%iv, %carried...) {body}",
-        "Counted loop.  Bounds are i32 or i64 of one type.  The trip count max(0, ceil((hi - lo) / step)) is "
-        "computed first, without overflow; `iv = lo + k * step`.  Step 0 runs no iteration and is a fault.",
+        "%r... = for %lo, %hi, %step, %init... [guard=b, id=n] (%iv, %carried...) {body}",
+        "Counted loop.  Bounds are i32 or i64 of one type.  The trip count "
+        "max(0, ceil((hi - lo) / step)) is computed first, without overflow; `iv = lo + k * step`. "
+        "Step 0 runs no iteration and is a fault.",
     ),
     StructuralOp(
         "while",
         "%r... = while %init... (%carried...) {... yield %cond} (%carried...) {body}",
-        "The condition region sees the carried values and yields one b1; it may load and branch, and must not "
-        "store or exit.",
+        "The condition region sees the carried values and yields one b1; it may load and branch, "
+        "and must not store, allocate, synchronise, print or exit.",
     ),
     StructuralOp(
         "scope",
@@ -76,7 +89,8 @@ _OPS = (
     StructuralOp(
         "load",
         "%r = load %a, %i... [leaf=k, guard=b, id=n]",
-        "The element at an index (one i32 or i64 per axis, never linearised); with `leaf` only that leaf.",
+        "The element at an index (one i32 or i64 per axis, never linearised); with `leaf` only "
+        "that leaf.",
     ),
     StructuralOp(
         "store",
@@ -104,7 +118,8 @@ _OPS = (
     StructuralOp(
         "alloc",
         "%a = alloc",
-        "A zeroed local array of one thread, fresh each time; element type and static shape are in the type.",
+        "A zeroed local array of one thread, fresh each time; element type and static shape are in "
+        "the type.",
     ),
     StructuralOp(
         "compose",
@@ -116,7 +131,8 @@ _OPS = (
     StructuralOp(
         "const",
         "%r = const [value=x]",
-        "A scalar constant; the value is already rounded to the type.  bfloat16 holds the float32 value.",
+        "A scalar constant; the value is already rounded to the type.  bfloat16 holds the float32 "
+        "value.",
     ),
     StructuralOp(
         "tid", "%r = tid [axis=k]", "Index of this thread on a launch dimension, i32 or i64."
@@ -129,12 +145,20 @@ _OPS = (
     StructuralOp(
         "subview",
         "%r = subview %a, %x... [axes=s, guard=b, id=n]",
-        "A view.  `axes` has one letter per axis of %a: `i` takes one index and drops the axis, `s` takes "
-        "start, extent and step (elements) and keeps it, `f` keeps the whole axis.  The obligation is that "
-        "every element of the view lies inside %a; where it fails the view has extent 0 on every axis.",
+        "A view.  `axes` has one letter per axis of %a: `i` takes one index and drops the axis, "
+        "`s` takes start, extent and step (elements) and keeps it, `f` keeps the whole axis.  The "
+        "type of the view has no static shape.  The obligation is that every element of the view "
+        "lies inside %a; where it fails the view has extent 0 on every axis.",
     ),
     StructuralOp("block_sync", "block_sync", "Barrier among the threads of a block."),
 )
+
+MAX_RANK = 4
+"""Most axes of a launch and of an array; fault records have room for as many."""
+MAX_LEAVES = 4096
+"""Most leaves of a composite: a value is that many machine words."""
+MAX_NESTING = 200
+"""Most regions around an op, and most calls in an inlining chain."""
 
 STRUCTURAL: Mapping[str, StructuralOp] = {op.name: op for op in _OPS}
 LOOPS = frozenset({"for", "while"})
@@ -153,4 +177,7 @@ OBLIGATIONS = MEMORY | {
     "resource_array",
     "resource_scalar",
 }
-"""Ops that may fault.  ``guard`` gives each one an ``id`` and says in ``guard`` whether it must check itself."""
+"""Ops that may fault.
+
+The pass ``guard`` gives each one an ``id`` and says in ``guard`` whether it must check itself.
+"""

@@ -215,10 +215,14 @@ class Array(metaclass=_Interned):
     __reduce__ = _reduce
 
     def __str__(self) -> str:
+        return self.spell(str(self.dtype))
+
+    def spell(self, element: str) -> str:
+        """The type as text, with ``element`` as the text of the element type."""
         if self.space == "global":
-            return f"array<{self.dtype},{self.ndim}>"
+            return f"array<{element},{self.ndim}>"
         extents = "x".join(map(str, self.shape or "?" * self.ndim))
-        return f"{self.space}<{self.dtype},{extents}>"
+        return f"{self.space}<{element},{extents}>"
 
     def __repr__(self) -> str:
         return f"heald.array(dtype={self.dtype!r}, ndim={self.ndim})"
