@@ -1,0 +1,16 @@
+"""Python source to WIR: names, types, overloads, inlining, SSA, contraction.  See ``docs/language.md``."""
+
+from heald.frontend.lower import lower_call, lower_kernel, parameter_patterns
+from heald.frontend.machine import intrinsic
+from heald.frontend.session import Options, Resolver
+from heald.frontend.sources import read_source
+
+__all__ = [
+    "Options",
+    "Resolver",
+    "intrinsic",
+    "lower_call",
+    "lower_kernel",
+    "parameter_patterns",
+    "read_source",
+]

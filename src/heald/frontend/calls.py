@@ -1,0 +1,539 @@
+"""Calls: overloads of user functions and builtins, inlining, and what cannot be called."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from heald.diagnostics import Note
+from heald.frontend.captures import operand_of
+from heald.frontend.constructors import construct
+from heald.frontend.conversions import as_value, convert, widen
+from heald.frontend.intrinsics import INTRINSICS, PYTHON, Arguments
+from heald.frontend.machine import MachineOp
+from heald.frontend.machine_calls import call_machine_op
+from heald.frontend.operands import (
+    Binding,
+    Entry,
+    Literal,
+    Operand,
+    Refused,
+    Retype,
+    Several,
+    Static,
+    Target,
+    describe,
+    describe_type,
+)
+from heald.frontend.scan import is_docstring, returns_of
+from heald.frontend.session import Frame, Session, near_miss
+from heald.frontend.sources import ParameterSource, parameters_of, read_source
+from heald.ir import Value
+from heald.types import (
+    Pattern,
+    Scalar,
+    Type,
+    TypeClass,
+    as_type,
+    can_widen,
+    fits,
+    is_generic,
+    join,
+    literal_type,
+    match_pattern,
+)
+
+_MAX_DEPTH = 64
+_MATH_SAME = {"sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh"}
+_MATH_SAME |= {"exp", "log", "log2", "log10", "pow", "copysign", "isnan", "isinf", "isfinite"}
+_MATH_SAME |= {"degrees", "radians", "erf", "erfc", "cbrt"}
+_MATH_OTHER = {"fabs": "abs"}
+_HINTS = {
+    "eval": "a kernel is compiled; there is nothing to evaluate at run time",
+    "exec": "a kernel is compiled; there is nothing to execute at run time",
+    "getattr": "write the attribute with a dot; names are resolved at compile time",
+    "setattr": "write the assignment; names are resolved at compile time",
+    "round": "Python's round() gives an int, ties to even: use wp.rint (ties to even) or wp.round (ties away)",
+    "sum": "write a loop",
+    "sorted": "sort on the host, or with wp.utils.radix_sort_pairs",
+    "isinstance": "types are known at compile time: write `if type(x) is wp.float32`",
+    "floor": "math.floor gives an int in Python: write int(wp.floor(x))",
+    "ceil": "math.ceil gives an int in Python: write int(wp.ceil(x))",
+    "trunc": "math.trunc gives an int in Python: write int(x)",
+}
+
+
+def call(s: Session, node: ast.Call) -> Operand:
+    """A call expression."""
+    callee = s.expression(node.func)
+    if not isinstance(callee, Static):
+        raise s.refuse(node.func, "H0102", f"{describe(callee)} cannot be called")
+    obj = callee.object
+    name = intrinsic_name(obj)
+    if name == "static":
+        return _static(s, node)
+    arguments = _arguments(s, node)
+    with s.at(node):
+        if name is not None:
+            return INTRINSICS[name](s, arguments)
+        if isinstance(obj, MachineOp):
+            return call_machine_op(s, arguments, obj.name)
+        functions = getattr(obj, "__heald_overloads__", None)
+        if functions is not None:
+            result = call_overloads(s, arguments, _name_of(obj), functions)
+            return _rebind_updated(s, arguments, obj, result)
+        builtin = _python_builtin(s, obj)
+        if builtin is not None:
+            return call_overloads(s, arguments, _name_of(obj), builtin.__heald_overloads__)
+        t = as_type(obj)
+        if t is not None and not is_generic(t):
+            return construct(s, arguments, t)
+    raise _unsupported(s, node, obj)
+
+
+def _python_builtin(s: Session, obj: Any) -> Any:
+    """The library function that a Python builtin or a function of ``math`` stands for."""
+    if obj in (abs, min, max, pow):
+        return s.resolver(obj.__name__)
+    name = getattr(obj, "__name__", "")
+    if getattr(math, name, None) is obj and (name in _MATH_SAME or name in _MATH_OTHER):
+        return s.resolver(_MATH_OTHER.get(name, name))
+    return None
+
+
+def _unsupported(s: Session, node: ast.Call, obj: Any) -> Refused:
+    written = ast.unparse(node.func)
+    hint = _HINTS.get(getattr(obj, "__name__", ""), "")
+    if not hint and isinstance(obj, FunctionType):
+        hint = f"decorate '{obj.__name__}' with @wp.func to call it from a kernel"
+    if not hint and isinstance(obj, type):
+        hint = f"decorate '{obj.__name__}' with @wp.struct to make values of it in a kernel"
+    return s.refuse(
+        node,
+        "H0102",
+        f"Unsupported function call: {written}",
+        "not a kernel function, builtin or type",
+        hint=hint or "kernels call @wp.func functions and the builtins of wp",
+    )
+
+
+def _arguments(s: Session, node: ast.Call) -> Arguments:
+    positional: list[Operand] = []
+    for argument in node.args:
+        if isinstance(argument, ast.Starred):
+            operand = s.expression(argument.value)
+            if not isinstance(operand, Several):
+                raise s.refuse(argument, "H0104", "only a tuple known at compile time can be spread")
+            positional += operand.items
+        else:
+            positional.append(s.expression(argument))
+    named = {}
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise s.refuse(keyword.value, "H0104", "'**' in a call is not supported in kernels")
+        named[keyword.arg] = s.expression(keyword.value)
+    return Arguments(node, tuple(positional), named)
+
+
+def _static(s: Session, node: ast.Call) -> Operand:
+    """``wp.static(expression)``: evaluated by Python while the kernel is compiled."""
+    if len(node.args) != 1 or node.keywords:
+        raise s.refuse(node, "H0305", "wp.static takes one expression")
+    names = s.frame.source.namespace()
+    for name, entry in s.frame.env.items():
+        if isinstance(entry, Binding):
+            known = _python_value(s, entry.operand)
+            names.pop(name, None)
+            if known:
+                names[name] = known[0]
+    names["type"] = lambda x: x.type if isinstance(x, Value) else type(x)
+    source = ast.Expression(node.args[0])
+    try:
+        value = eval(compile(source, s.frame.source.file, "eval"), names)
+    except Exception as error:  # noqa: BLE001 - user code may raise anything
+        raise s.refuse(
+            node.args[0],
+            "H0107",
+            f"this cannot be evaluated at compile time: {type(error).__name__}: {error}",
+            "only captured names and values known at compile time are visible here",
+        ) from None
+    if isinstance(value, range):
+        return Static(value)
+    return operand_of(s, node, value)
+
+
+def _python_value(s: Session, operand: Operand) -> tuple[Any, ...]:
+    """What ``wp.static`` sees of a local: its number, its object, or (to ask its length and type) itself."""
+    match operand:
+        case Literal(value) | Static(value):
+            return (value,)
+        case Value() if operand in s.literals:
+            return (s.literals[operand],)
+        case Value():
+            return (StaticView(operand.type),)
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class StaticView:
+    """A runtime value as ``wp.static`` sees it: only its type."""
+
+    type: Type
+
+    def __len__(self) -> int:
+        shape = getattr(self.type, "shape", None)
+        if not shape:
+            raise TypeError("the length is not known at compile time")
+        return int(shape[0])
+
+
+def intrinsic_name(obj: Any) -> str | None:
+    """The intrinsic that an object stands for, or None."""
+    try:
+        known = PYTHON.get(obj)
+    except TypeError:  # unhashable
+        known = None
+    return known or getattr(obj, "__heald_intrinsic__", None)
+
+
+def callee_of(s: Session, node: ast.Call) -> Any:
+    """The object called, where that is plain from the names; None otherwise.  Reports nothing."""
+    func = node.func
+    while isinstance(func, ast.Attribute):
+        func = func.value
+    if not isinstance(func, ast.Name):
+        return None
+    mark = s.builder.mark()
+    try:
+        operand = s.expression(node.func)
+    except Refused:
+        return None
+    finally:
+        s.builder.rollback(mark)
+    return operand.object if isinstance(operand, Static) else None
+
+
+def _name_of(obj: Any) -> str:
+    return getattr(obj, "__name__", None) or getattr(obj, "name", None) or repr(obj)
+
+
+# -- arguments that a call updates ---------------------------------------------------------------------------
+
+
+def updated_names(s: Session, node: ast.Call) -> list[str]:
+    """Local names that a call rebinds (``state`` of ``wp.randf(state)``)."""
+    callee = callee_of(s, node)
+    return [n.id for n in _updated_nodes(node, callee) if isinstance(n, ast.Name)]
+
+
+def _updated_nodes(node: ast.Call, callee: Any) -> list[ast.expr]:
+    updates: Sequence[str] = getattr(callee, "updates", ())
+    if not updates:
+        return []
+    names = [p.name for p in parameters_of(callee.__heald_overloads__[0])]
+    named = {k.arg: k.value for k in node.keywords}
+    by_name = dict(zip(names, node.args, strict=False)) | named
+    return [by_name[u] for u in updates if u in by_name]
+
+
+def _rebind_updated(s: Session, arguments: Arguments, callee: Any, result: Operand) -> Operand:
+    """The first results of a function that updates arguments are their new values."""
+    count = len(getattr(callee, "updates", ()))
+    if not count:
+        return result
+    assert isinstance(arguments.node, ast.Call)
+    assert isinstance(result, Several)
+    for node, value in zip(_updated_nodes(arguments.node, callee), result.items, strict=False):
+        if isinstance(node, ast.Name):
+            s.bind(node.id, value, node)
+    rest = result.items[count:]
+    return rest[0] if len(rest) == 1 else Several(rest)
+
+
+# -- overloads -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    cost: int
+    function: FunctionType
+    operands: dict[str, Operand]
+
+
+def call_builtin(s: Session, node: ast.AST, name: str, operands: tuple[Operand, ...]) -> Operand:
+    """Call a library function by name, for an operator or a protocol."""
+    builtin = s.resolver(name)
+    if builtin is None:
+        kinds = " and ".join(describe(o) for o in operands)
+        raise s.refuse(node, "H0203", f"there is no '{name}' for {kinds}")
+    return call_overloads(s, Arguments(node, operands, {}), name, builtin.__heald_overloads__)
+
+
+def call_overloads(
+    s: Session, arguments: Arguments, name: str, functions: Sequence[FunctionType]
+) -> Operand:
+    """Choose the overload that needs the fewest conversions, and inline it."""
+    if name in ("min", "max") and len(arguments.positional) > 2 and not arguments.named:
+        first = Arguments(arguments.node, arguments.positional[:-1], {})
+        left = call_overloads(s, first, name, functions)
+        pair = (left, arguments.positional[-1])
+        return call_overloads(s, Arguments(arguments.node, pair, {}), name, functions)
+    found = [c for f in functions if (c := _match(s, f, arguments)) is not None]
+    if not found:
+        raise _no_overload(s, arguments, name, functions)
+    best = min(found, key=lambda c: c.cost)
+    return inline(s, arguments.node, best.function, best.operands)
+
+
+def _match(s: Session, function: FunctionType, arguments: Arguments) -> _Candidate | None:
+    parameters = parameters_of(function)
+    bound = _bind_arguments(s, parameters, arguments)
+    if bound is None:
+        return None
+    classes = _class_types(s, parameters, bound)
+    if classes is None:
+        return None
+    cost = 0
+    known: dict[str, Any] = dict(classes)
+    for parameter in parameters:
+        operand = bound[parameter.name]
+        step = _fit(s, _pattern_of(parameter), operand, known)
+        if step is None:
+            return None
+        cost += step
+    mark = s.builder.mark()
+    try:
+        operands = {
+            p.name: _adapted(s, arguments.node, _pattern_of(p), bound[p.name], known)
+            for p in parameters
+        }
+    except Refused:
+        s.builder.rollback(mark)
+        return None
+    return _Candidate(cost, function, operands)
+
+
+def _pattern_of(parameter: ParameterSource) -> Pattern:
+    return as_type(parameter.annotation) if parameter.has_annotation else Any
+
+
+def _bind_arguments(
+    s: Session, parameters: Sequence[ParameterSource], arguments: Arguments
+) -> dict[str, Operand] | None:
+    """Operands by parameter name, defaults filled in; None when names or counts do not fit."""
+    names = [p.name for p in parameters]
+    if len(arguments.positional) > len(names):
+        return None
+    bound: dict[str, Operand] = dict(zip(names, arguments.positional, strict=False))
+    for name, operand in arguments.named.items():
+        if name not in names or name in bound:
+            return None
+        bound[name] = operand
+    for parameter in parameters:
+        if parameter.name not in bound:
+            if not parameter.has_default:
+                return None
+            bound[parameter.name] = operand_of(s, arguments.node, parameter.default)
+    return bound
+
+
+def _class_types(
+    s: Session, parameters: Sequence[ParameterSource], bound: Mapping[str, Operand]
+) -> dict[str, Scalar] | None:
+    """The type that each type class of a signature stands for: where its arguments meet."""
+    groups: dict[TypeClass, list[Operand]] = {}
+    for parameter in parameters:
+        pattern = _pattern_of(parameter)
+        if isinstance(pattern, TypeClass):
+            groups.setdefault(pattern, []).append(bound[parameter.name])
+    out = {}
+    for cls, operands in groups.items():
+        t = _common_type(operands)
+        if t is not None and t not in cls.members and cls.name == "Float":
+            numbers_only = all(isinstance(o, Literal) for o in operands)
+            t = join(t, _F32) if numbers_only else t
+        if t is None or t not in cls.members:
+            return None
+        out[cls.name] = t
+    return out
+
+
+def _common_type(operands: Sequence[Operand]) -> Scalar | None:
+    typed = [o.type for o in operands if isinstance(o, Value)]
+    t: Type | None = typed[0] if typed else None
+    for other in typed[1:]:
+        t = join(t, other) if isinstance(t, Scalar) and isinstance(other, Scalar) else None
+    for operand in operands:
+        if isinstance(operand, Literal):
+            own = literal_type(operand.value)
+            if t is None and not typed:
+                t = own
+            elif isinstance(t, Scalar) and not fits(operand.value, t):
+                t = join(t, own)
+        elif not isinstance(operand, Value):
+            return None
+    return t if isinstance(t, Scalar) else None
+
+
+_F32 = literal_type(0.0)
+
+
+def _fit(s: Session, pattern: Pattern, operand: Operand, known: dict[str, Any]) -> int | None:
+    """Cost of giving ``operand`` to a parameter, None when it does not fit."""
+    if pattern is Any:
+        return 8
+    if pattern is None or isinstance(operand, (Static, Several)):
+        return 8 if callable(getattr(operand, "object", None)) else None
+    if isinstance(pattern, TypeClass):
+        t = known[pattern.name]
+        own = operand.type if isinstance(operand, Value) else literal_type(getattr(operand, "value", 0))
+        return 2 if own is t else 4
+    if isinstance(operand, Literal):
+        if not isinstance(pattern, Scalar) or not fits(operand.value, pattern):
+            return None
+        return 0 if literal_type(operand.value) is pattern else 1
+    if not isinstance(operand, Value):
+        return None
+    if match_pattern(pattern, operand.type, known):
+        return 2 if is_generic(pattern) else 0
+    if isinstance(pattern, Scalar) and isinstance(operand.type, Scalar):
+        return 3 if can_widen(operand.type, pattern) else None
+    return None
+
+
+def _adapted(
+    s: Session, node: ast.AST, pattern: Pattern, operand: Operand, known: Mapping[str, Any]
+) -> Operand:
+    if isinstance(pattern, TypeClass):
+        pattern = known[pattern.name]
+    if isinstance(operand, (Value, Literal)):
+        if isinstance(pattern, Scalar):
+            return widen(s, node, operand, pattern)
+        return as_value(s, node, operand)
+    return operand
+
+
+def _no_overload(
+    s: Session, arguments: Arguments, name: str, functions: Sequence[FunctionType]
+) -> Refused:
+    given = [describe(o) for o in arguments.positional]
+    given += [f"{k}={describe(o)}" for k, o in arguments.named.items()]
+    notes = [Note(f"it accepts {name}{signature_text(f)}") for f in functions]
+    names = [p.name for f in functions for p in parameters_of(f)]
+    wrong = [k for k in arguments.named if k not in names]
+    hint = ""
+    if wrong:
+        near = near_miss(wrong[0], names)
+        hint = f"'{wrong[0]}' is not a parameter" + (f"; did you mean {near}?" if near else "")
+    count = len(arguments.positional) + len(arguments.named)
+    counts = {len(parameters_of(f)) for f in functions}
+    code = "H0305" if wrong or (len(functions) == 1 and count not in counts) else "H0203"
+    return s.refuse(
+        arguments.node,
+        code,
+        f"'{name}' does not take ({', '.join(given)})",
+        "these arguments fit no signature",
+        notes,
+        hint,
+    )
+
+
+def signature_text(function: FunctionType) -> str:
+    """``(x: float32, n: int32 = 1)`` as users write it."""
+    parts = []
+    for p in parameters_of(function):
+        pattern = _pattern_of(p)
+        kind = "Any" if pattern is Any or pattern is None else _pattern_text(pattern)
+        parts.append(f"{p.name}: {kind}" + (f" = {p.default!r}" if p.has_default else ""))
+    return f"({', '.join(parts)})"
+
+
+def _pattern_text(pattern: Pattern) -> str:
+    if isinstance(pattern, TypeClass):
+        return pattern.name
+    return describe_type(pattern) if not is_generic(pattern) else repr(pattern)
+
+
+# -- inlining ------------------------------------------------------------------------------------------------
+
+
+def inline(
+    s: Session, node: ast.AST, function: FunctionType, operands: Mapping[str, Operand]
+) -> Operand:
+    """The body of ``function`` in place of the call; a ``scope`` only where returns come early."""
+    key = (function, *(_identity(o) for o in operands.values()))
+    if key in s.inlining or len(s.inlining) >= _MAX_DEPTH:
+        chain = " -> ".join(f[0].__name__ for f in [*s.inlining, key])
+        raise s.refuse(
+            node,
+            "H0103",
+            f"'{function.__name__}' calls itself; kernels cannot recurse",
+            chain,
+            hint="rewrite it as a loop",
+        )
+    source = read_source(function)
+    call_span = s.span(node)
+    caller, span = s.frame, s.builder.span
+    s.inlining.append(key)
+    try:
+        body = [x for x in source.tree.body if not is_docstring(x)]
+        env: dict[str, Entry] = {n: Binding(o, call_span) for n, o in operands.items()}
+        s.frame = Frame(source, call_span, env, [Target("scope")])
+        for name, operand in operands.items():
+            if isinstance(operand, Value):
+                s.names.setdefault(operand, name)
+        returns = list(returns_of(body))
+        if not returns:
+            s.block(body)
+            return Static(None)
+        if len(returns) == 1 and returns[0] is body[-1]:
+            s.block(body[:-1])
+            value = returns[0].value
+            return Static(None) if value is None else s.expression(value)
+        return _scoped(s, node, function, body, env)
+    finally:
+        s.inlining.pop()
+        s.frame, s.builder.span = caller, span
+
+
+def _identity(operand: Operand) -> object:
+    return operand.type if isinstance(operand, Value) else operand
+
+
+def _scoped(
+    s: Session, node: ast.AST, function: FunctionType, body: Sequence[ast.stmt], env: dict[str, Entry]
+) -> Operand:
+    """A function with early returns; return types climb until all returns agree."""
+    target, mark = s.frame.targets[0], s.builder.mark()
+    while True:
+        s.frame.env, s.frame.targets = dict(env), [target]
+        s.builder.open()
+        try:
+            if s.block(body):
+                if target.types:
+                    raise s.refuse(
+                        s.frame.source.tree,
+                        "H0110",
+                        f"some path of '{function.__name__}' returns nothing",
+                        "control reaches the end of this function",
+                        hint="add a return at the end",
+                    )
+                s.builder.emit("return")
+            break
+        except Retype as retype:
+            if retype.target is not target:
+                raise
+            target.types = retype.types
+            s.builder.rollback(mark)
+    region = s.builder.close()
+    results = s.builder.emit("scope", (), target.types or (), (region,))
+    if target.returns == -1 and results:
+        return results[0]
+    return Several(results) if results else Static(None)
+
+
+__all__ = ["call", "call_builtin", "call_overloads", "callee_of", "convert", "intrinsic_name"]

@@ -1,0 +1,150 @@
+"""Calling a type: scalar casts, vectors, matrices, quaternions, transforms and structs."""
+
+from __future__ import annotations
+
+from heald.frontend.conversions import convert, widen
+from heald.frontend.intrinsics import Arguments
+from heald.frontend.operands import Literal, Operand, Refused, describe, describe_type
+from heald.frontend.session import Session, near_miss
+from heald.ir import Value
+from heald.types import (
+    Array,
+    Composite,
+    Matrix,
+    Quaternion,
+    Scalar,
+    Struct,
+    Transform,
+    Type,
+    Vector,
+    array_leaves,
+    leaves,
+)
+
+
+def construct(s: Session, arguments: Arguments, t: Type) -> Operand:
+    """A value of type ``t`` from arguments."""
+    match t:
+        case Scalar():
+            return _scalar(s, arguments, t)
+        case Struct():
+            return _struct(s, arguments, t)
+        case Array():
+            raise s.refuse(
+                arguments.node,
+                "H0102",
+                "arrays cannot be made in a kernel",
+                hint="wp.zeros(shape=8, dtype=float) makes a small array local to the thread",
+            )
+        case Vector() | Matrix() | Quaternion() | Transform():
+            return _dense(s, arguments, t)
+
+
+def _scalar(s: Session, arguments: Arguments, t: Scalar) -> Value:
+    operands = arguments.only_positional(s)
+    if not operands:
+        return s.const(t, 0)
+    if len(operands) != 1:
+        raise s.refuse(arguments.node, "H0305", f"{describe_type(t)} takes one number")
+    return convert(s, arguments.node, s.as_number(arguments.node, operands[0]), t)
+
+
+def _dense(s: Session, arguments: Arguments, t: Vector | Matrix | Quaternion | Transform) -> Value:
+    """Zeros, one number for all components, every component, or another value of the same shape."""
+    node = arguments.node
+    operands = [s.as_number(node, o) for o in arguments.only_positional(s)]
+    count = len(leaves(t))
+    if not operands:
+        return s.builder.zero(t)
+    if len(operands) == 1:
+        (only,) = operands
+        if isinstance(only, Literal) or isinstance(only.type, Scalar):
+            if isinstance(t, (Vector, Matrix)):
+                one = _component(s, arguments, only, t.dtype)
+                return s.builder.compose(t, [one] * count)
+        elif type(only.type) is type(t) and len(leaves(only.type)) == count:
+            parts = [_component(s, arguments, x, t.dtype) for x in s.builder.parts(only)]
+            return s.builder.compose(t, parts)
+    parts = _flattened(s, arguments, t, operands)
+    if len(parts) != count:
+        raise _wrong_components(s, arguments, t, operands)
+    return s.builder.compose(t, [_component(s, arguments, x, t.dtype) for x in parts])
+
+
+def _flattened(
+    s: Session,
+    arguments: Arguments,
+    t: Vector | Matrix | Quaternion | Transform,
+    operands: list[Value | Literal],
+) -> list[Value | Literal]:
+    """Components in order: numbers, or (vec3, w) for quaternions and (p, q) for transforms."""
+    shapes = [None if isinstance(o, Literal) else o.type for o in operands]
+    match t, shapes:
+        case Quaternion(), [Vector(length=3), None | Scalar()]:
+            pass
+        case Transform(), [Vector(length=3), Quaternion()]:
+            pass
+        case _:
+            if any(shape is not None and not isinstance(shape, Scalar) for shape in shapes):
+                raise _wrong_components(s, arguments, t, operands)
+    out: list[Value | Literal] = []
+    for operand in operands:
+        out += [operand] if isinstance(operand, Literal) else s.builder.parts(operand)
+    return out
+
+
+def _component(s: Session, arguments: Arguments, operand: Value | Literal, t: Scalar) -> Value:
+    """A component given to a constructor is converted as by a cast between floats, else it must widen."""
+    if isinstance(operand, Literal):
+        return convert(s, arguments.node, operand, t) if t.is_float else widen(s, arguments.node, operand, t)
+    return convert(s, arguments.node, operand, t)
+
+
+def _wrong_components(
+    s: Session, arguments: Arguments, t: Composite, operands: list[Value | Literal]
+) -> Refused:
+    count = len(leaves(t))
+    hint = {
+        Vector: f"give {count} numbers, one number for all, or nothing for zeros",
+        Matrix: f"give {count} numbers row by row, one number for all, or nothing for zeros; "
+        "wp.matrix_from_rows and wp.matrix_from_cols take vectors",
+        Quaternion: "give x, y, z, w, or a vector of 3 and w",
+        Transform: "give a position of 3 and a quaternion, or 7 numbers",
+    }[type(t)]  # type: ignore[index]
+    given = ", ".join(describe(o) for o in operands)
+    return s.refuse(
+        arguments.node, "H0206", f"{describe_type(t)} cannot be made of ({given})", hint=hint
+    )
+
+
+def _struct(s: Session, arguments: Arguments, t: Struct) -> Value:
+    """Fields by position or name; what is not given is zero."""
+    names = [n for n, _ in t.fields]
+    if len(arguments.positional) > len(names):
+        raise s.refuse(arguments.node, "H0206", f"{t.name} has {len(names)} fields")
+    given: dict[str, Operand] = dict(zip(names, arguments.positional, strict=False))
+    for name, operand in arguments.named.items():
+        if name not in names or name in given:
+            near = near_miss(name, names)
+            raise s.refuse(
+                arguments.node,
+                "H0303",
+                f"{t.name} has no free field '{name}'",
+                hint=f"did you mean {near}?" if near else f"it has {', '.join(names)}",
+            )
+        given[name] = operand
+    parts: list[Value] = []
+    for name, field in t.fields:
+        if name in given:
+            number = s.as_number(arguments.node, given[name])
+            parts += s.builder.parts(widen(s, arguments.node, number, field))
+        elif array_leaves(field):
+            raise s.refuse(
+                arguments.node,
+                "H0206",
+                f"field '{name}' of {t.name} is an array and has no default",
+                hint=f"give it: {t.name}({name}=...)",
+            )
+        else:
+            parts += s.builder.parts(s.builder.zero(field))
+    return s.builder.compose(t, parts)

@@ -1,0 +1,250 @@
+"""Expressions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from heald.frontend.arithmetic import binary_expression, compare, unary
+from heald.frontend.calls import call
+from heald.frontend.captures import operand_of, read_name
+from heald.frontend.conversions import as_value, is_plain, join_types, truth, widen
+from heald.frontend.operands import Literal, Operand, Refused, Several, Static, describe
+from heald.frontend.places import attribute, subscript
+from heald.frontend.session import Session
+from heald.ir import Effect, Op, Value, effects_of
+from heald.types import Type, as_type, b1
+
+_MAX_SPECULATED = 8
+_WHY_NOT = {
+    ast.ListComp: "write a loop",
+    ast.SetComp: "write a loop",
+    ast.DictComp: "write a loop",
+    ast.GeneratorExp: "write a loop",
+    ast.Lambda: "define a function with @wp.func (lambdas are for wp.map)",
+    ast.Dict: "use a struct",
+    ast.Set: "use a local array",
+    ast.List: "use a vector, or wp.zeros(shape=..., dtype=...) for a local array",
+    ast.JoinedStr: "print takes the values themselves: print('x =', x)",
+    ast.Await: "kernels run on every thread at once; there is nothing to await",
+    ast.Yield: "a kernel gives no values; write to an array",
+    ast.NamedExpr: "assign in a statement of its own",
+    ast.Slice: "slices stand between brackets",
+}
+
+
+def expression(s: Session, node: ast.expr) -> Operand:
+    """Lower one expression."""
+    match node:
+        case ast.Constant():
+            return _constant(s, node)
+        case ast.Name():
+            return read_name(s, node)
+        case ast.Attribute():
+            return attribute(s, node, operand_of)
+        case ast.Subscript():
+            return subscript(s, node)
+        case ast.UnaryOp():
+            return unary(s, node)
+        case ast.BinOp():
+            return binary_expression(s, node)
+        case ast.Compare():
+            return _comparison(s, node)
+        case ast.BoolOp():
+            return _bool_op(s, node, node.values)
+        case ast.IfExp():
+            return _conditional(s, node)
+        case ast.Call():
+            return call(s, node)
+        case ast.Tuple():
+            return Several(tuple(s.expression(x) for x in node.elts))
+    name = type(node).__name__
+    raise s.refuse(
+        node,
+        "H0101",
+        f"{_words(name)} is not part of the kernel language",
+        hint=_WHY_NOT.get(type(node), ""),
+    )
+
+
+def _words(name: str) -> str:
+    spelled = {
+        "ListComp": "a list comprehension",
+        "SetComp": "a set comprehension",
+        "DictComp": "a dict comprehension",
+        "GeneratorExp": "a generator expression",
+        "JoinedStr": "an f-string",
+        "NamedExpr": "':='",
+    }
+    return spelled.get(name, f"'{name.lower()}'")
+
+
+def _constant(s: Session, node: ast.Constant) -> Operand:
+    value = node.value
+    if isinstance(value, (bool, int, float)):
+        return Literal(value)
+    if value is None or isinstance(value, str):
+        return Static(value)
+    raise s.refuse(node, "H0101", f"a {type(value).__name__} literal is not part of the kernel language")
+
+
+# -- choice --------------------------------------------------------------------------------------------------
+
+
+def _conditional(s: Session, node: ast.IfExp) -> Operand:
+    condition = truth(s, node.test, s.number(node.test))
+    if isinstance(condition, Literal):
+        return s.expression(node.body if condition.value else node.orelse)
+    return _choose(s, node, condition, lambda: s.number(node.body), lambda: s.number(node.orelse))
+
+
+def _choose(
+    s: Session,
+    node: ast.AST,
+    condition: Value,
+    then: Callable[[], Value | Literal],
+    other: Callable[[], Value | Literal],
+) -> Value:
+    """``then if condition else other``: a select where both sides are short and harmless, else an if."""
+    sides = []
+    for side in (then, other):
+        s.builder.open()
+        try:
+            operand = side()
+        finally:
+            ops = s.builder.pop()
+        sides.append((ops, operand))
+    t = _common(s, node, [operand for _, operand in sides])
+    arms: list[tuple[list[Op], Value]] = []
+    for ops, operand in sides:
+        s.builder.open(ops)
+        value = widen(s, node, operand, t)
+        arms.append((s.builder.pop(), value))
+    if all(_is_harmless(s, ops) for ops, _ in arms):
+        for ops, _ in arms:
+            s.builder.extend(ops)
+        parts = [s.builder.parts(value) for _, value in arms]
+        chosen = [s.op("select", condition, a, b) for a, b in zip(*parts, strict=True)]
+        return chosen[0] if len(chosen) == 1 and chosen[0].type is t else s.builder.compose(t, chosen)  # type: ignore[arg-type]
+    regions = []
+    for ops, value in arms:
+        s.builder.open(ops)
+        s.builder.emit("yield", (value,))
+        regions.append(s.builder.close())
+    (result,) = s.builder.emit("if", (condition,), (t,), regions)
+    return result
+
+
+def _common(s: Session, node: ast.AST, operands: Sequence[Value | Literal]) -> Type:
+    a, b = operands
+    ta, tb = s.type_of(a), s.type_of(b)
+    if isinstance(a, Literal) != isinstance(b, Literal):
+        literal, t = (a, tb) if isinstance(a, Literal) else (b, ta)
+        float_literal = isinstance(literal, Literal) and isinstance(literal.value, float)
+        joined = join_types(ta, tb) if float_literal else t
+    else:
+        joined = join_types(ta, tb)
+    if joined is None or not is_plain(joined):
+        raise s.refuse(
+            node,
+            "H0204",
+            f"the two sides are {describe(a)} and {describe(b)}; they do not merge",
+            hint="cast one side",
+        )
+    return joined
+
+
+def _is_harmless(s: Session, ops: Sequence[Op]) -> bool:
+    """May these ops run where the source would not run them?  Short, pure, no faults, no loads."""
+    count = sum(op.name not in ("const", "compose") for op in ops)
+    return count <= _MAX_SPECULATED and all(
+        not op.regions and effects_of(op, s.builder.table) is Effect.PURE for op in ops
+    )
+
+
+def _bool_op(s: Session, node: ast.BoolOp, values: Sequence[ast.expr]) -> Operand:
+    """``and`` and ``or`` with short circuit; the result is a bool."""
+    is_and = isinstance(node.op, ast.And)
+    first = truth(s, values[0], s.number(values[0]))
+    if len(values) == 1:
+        return first
+    if isinstance(first, Literal):
+        return _bool_op(s, node, values[1:]) if first.value is is_and else first
+
+    def rest() -> Value | Literal:
+        return s.as_number(node, _bool_op(s, node, values[1:]))
+
+    def known() -> Value | Literal:
+        return Literal(not is_and)
+
+    return _choose(s, node, first, rest, known) if is_and else _choose(s, node, first, known, rest)
+
+
+# -- comparison ----------------------------------------------------------------------------------------------
+
+
+def _comparison(s: Session, node: ast.Compare) -> Operand:
+    """A chain evaluates each operand once and stops at the first comparison that fails."""
+    if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        return _identity(s, node)
+    left = _comparable(s, node.left)
+    return _chain(s, node, left, 0)
+
+
+def _comparable(s: Session, node: ast.expr) -> Operand:
+    return s.expression(node)
+
+
+def _chain(s: Session, node: ast.Compare, left: Operand, k: int) -> Value | Literal:
+    right = s.expression(node.comparators[k])
+    test = _one(s, node, node.ops[k], left, right)
+    if k + 1 == len(node.ops):
+        return test
+    if isinstance(test, Literal):
+        return _chain(s, node, right, k + 1) if test.value else test
+    return _choose(
+        s, node, test, lambda: _chain(s, node, right, k + 1), lambda: s.const(b1, False)
+    )
+
+
+def _one(s: Session, node: ast.Compare, op: ast.cmpop, left: Operand, right: Operand) -> Value | Literal:
+    if isinstance(op, (ast.In, ast.NotIn, ast.Is, ast.IsNot)):
+        raise s.refuse(node, "H0101", "'in' and chained 'is' are not part of the kernel language")
+    if isinstance(left, Static) or isinstance(right, Static):
+        equal = _same_object(left, right)
+        if isinstance(op, (ast.Eq, ast.NotEq)) and equal is not None:
+            return Literal(equal is isinstance(op, ast.Eq))
+    a, b = s.as_number(node, left), s.as_number(node, right)
+    return compare(s, node, op, a, b)
+
+
+def _identity(s: Session, node: ast.Compare) -> Operand:
+    if len(node.ops) != 1:
+        raise s.refuse(node, "H0101", "chained 'is' is not part of the kernel language")
+    left, right = s.expression(node.left), s.expression(node.comparators[0])
+    same = _same_object(left, right)
+    if same is None:
+        raise s.refuse(
+            node,
+            "H0101",
+            f"'is' compares compile-time objects, not {describe(left)} with {describe(right)}",
+            hint="use == for values",
+        )
+    return Literal(same is isinstance(node.ops[0], ast.Is))
+
+
+def _same_object(left: Operand, right: Operand) -> bool | None:
+    """Are two compile-time objects the same?  ``float`` is float32 here, as in annotations."""
+    if isinstance(left, Static) and isinstance(right, Static):
+        a, b = as_type(left.object), as_type(right.object)
+        if a is not None and b is not None:
+            return a is b
+        return left.object is right.object or (
+            isinstance(left.object, str) and left.object == right.object
+        )
+    if Static(None) in (left, right):
+        return False
+    return None
+
+
+__all__ = ["Refused", "as_value", "expression"]

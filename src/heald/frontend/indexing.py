@@ -1,0 +1,181 @@
+"""Index lists: plain indices, slices, and the views that they make of arrays."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heald.frontend.conversions import convert
+from heald.frontend.operands import Literal, Operand, Several, describe, describe_type
+from heald.frontend.session import Session
+from heald.ir import Value
+from heald.types import Array, Scalar, Type, i64
+from heald.types.promotion import index_type
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A slice of one axis: first index, extent and step, all i64."""
+
+    start: Value
+    extent: Value
+    step: Value
+
+
+Index = Value | Stretch
+
+
+def index_nodes(node: ast.Subscript) -> list[ast.expr]:
+    """The parts between the brackets."""
+    return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def array_indices(s: Session, node: ast.AST, array: Value, parts: Sequence[ast.expr]) -> list[Index]:
+    """Lower the indices of an array, left to right, each once."""
+    t = array.type
+    assert isinstance(t, Array)
+    operands: list[tuple[ast.expr, Operand | None]] = []
+    for part in parts:
+        if isinstance(part, ast.Slice):
+            operands.append((part, None))
+            continue
+        operand = s.expression(part)
+        items = operand.items if isinstance(operand, Several) else (operand,)
+        operands += [(part, item) for item in items]
+    if len(operands) > t.ndim:
+        raise s.refuse(
+            node,
+            "H0209",
+            f"{len(operands)} indices for an array of {t.ndim} dimension{'s' * (t.ndim != 1)}",
+            f"this is {describe_type(t)}",
+        )
+    return [
+        _stretch(s, part, array, axis)
+        if isinstance(part, ast.Slice)
+        else array_index(s, part, array, axis, s.as_number(part, operand))  # type: ignore[arg-type]
+        for axis, (part, operand) in enumerate(operands)
+    ]
+
+
+def array_index(
+    s: Session, node: ast.AST, array: Value, axis: int, operand: Value | Literal
+) -> Value:
+    """One index.  A negative literal counts from the end, a negative runtime index is out of bounds."""
+    with s.at(node):
+        if isinstance(operand, Literal):
+            if isinstance(operand.value, bool) or not isinstance(operand.value, int):
+                raise _not_an_index(s, node, operand)
+            if operand.value >= 0:
+                return s.const(_type_for(s, operand.value), operand.value)
+            extent = extent_of(s, array, axis)
+            t = extent.type
+            assert isinstance(t, Scalar)
+            return s.op("iadd", extent, s.const(t, operand.value))
+        return runtime_index(s, node, operand)
+
+
+def runtime_index(s: Session, node: ast.AST, operand: Value) -> Value:
+    """An integer value as an i32 or i64 index."""
+    t = index_type(operand.type) if isinstance(operand.type, Scalar) else None
+    if t is None:
+        raise _not_an_index(s, node, operand)
+    return convert(s, node, operand, t)
+
+
+def _type_for(s: Session, value: int) -> Scalar:
+    return s.options.index if value <= s.options.index.highest else i64
+
+
+def _not_an_index(s: Session, node: ast.AST, operand: Operand) -> Exception:
+    hint = "write int(...) if truncation is meant" if isinstance(operand, Value) else ""
+    return s.refuse(
+        node, "H0209", f"{describe(operand)} cannot be an index", "an integer is needed", hint=hint
+    )
+
+
+def extent_of(s: Session, array: Value, axis: int) -> Value:
+    """``a.shape[axis]`` in the index type of this specialisation."""
+    t = array.type
+    assert isinstance(t, Array)
+    if t.shape is not None:
+        return s.const(s.options.index, t.shape[axis])
+    (extent,) = s.builder.emit("dim", (array,), (s.options.index,), axis=axis)
+    return extent
+
+
+def _stretch(s: Session, node: ast.Slice, array: Value, axis: int) -> Stretch:
+    """A slice as in Python: literal negatives count from the end, what lies beyond the end is cut off.
+
+    Everything is computed in 64 bit.  A negative runtime start is out of bounds (never wrapped).
+    """
+    step = 1
+    if node.step is not None:
+        known = s.expression(node.step)
+        if not (isinstance(known, Literal) and isinstance(known.value, int) and known.value):
+            raise s.refuse(
+                node.step, "H0209", "the step of a slice must be a literal integer other than 0"
+            )
+        step = known.value
+    with s.at(node):
+        extent = convert(s, node, extent_of(s, array, axis), i64)
+        one = s.const(i64, 1)
+        last = extent if step > 0 else s.op("isub", extent, one)
+        start = _bound(s, node.lower, extent) or (s.const(i64, 0) if step > 0 else last)
+        stop = _bound(s, node.upper, extent) or (last if step > 0 else s.const(i64, -1))
+        if step > 0:
+            stop = s.op("smin", stop, extent)
+            distance = s.op("isub", stop, start)
+        else:
+            start = s.op("smin", start, last)
+            distance = s.op("isub", start, stop)
+        if abs(step) != 1:
+            rounded = s.op("iadd", distance, s.const(i64, abs(step) - 1))
+            distance = s.op("idiv", rounded, s.const(i64, abs(step)))
+        return Stretch(start, s.op("smax", distance, s.const(i64, 0)), s.const(i64, step))
+
+
+def _bound(s: Session, node: ast.expr | None, extent: Value) -> Value | None:
+    if node is None:
+        return None
+    operand = s.number(node)
+    if isinstance(operand, Literal):
+        if isinstance(operand.value, bool) or not isinstance(operand.value, int):
+            raise _not_an_index(s, node, operand)
+        value = s.const(i64, operand.value)
+        if operand.value >= 0:
+            return value
+        return s.op("smax", s.op("iadd", extent, value), s.const(i64, 0))
+    return convert(s, node, runtime_index(s, node, operand), i64)
+
+
+def element_type(array: Value) -> Type:
+    """The element type of an array value."""
+    assert isinstance(array.type, Array)
+    return array.type.dtype
+
+
+def make_view(s: Session, node: ast.AST, array: Value, indices: Sequence[Index]) -> Value:
+    """The view that fewer indices than dimensions, or slices, make."""
+    t = array.type
+    assert isinstance(t, Array)
+    operands: list[Value] = []
+    axes = ""
+    for index in indices:
+        if isinstance(index, Stretch):
+            operands += [index.start, index.extent, index.step]
+            axes += "s"
+        else:
+            operands.append(index)
+            axes += "i"
+    axes += "f" * (t.ndim - len(indices))
+    kept = sum(letter != "i" for letter in axes)
+    if t.space != "global":
+        raise s.refuse(
+            node,
+            "H0209",
+            f"a {t.space} array takes one index for each of its {t.ndim} dimensions",
+            "views of local arrays are not supported",
+        )
+    (view,) = s.builder.emit("subview", (array, *operands), (Array(t.dtype, kept),), axes=axes)
+    return view

@@ -1,0 +1,375 @@
+"""Builtins that the front end lowers by itself: threads, memory, printing, checks, compile-time questions."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heald.frontend.arithmetic import binary, compare, negate
+from heald.frontend.conversions import as_value, composite_scalar, convert, widen
+from heald.frontend.indexing import array_index, extent_of
+from heald.frontend.operands import (
+    Literal,
+    Operand,
+    Several,
+    Shape,
+    Static,
+    describe,
+    describe_type,
+)
+from heald.frontend.session import Session, near_miss
+from heald.ir import ATOMICS, Value
+from heald.types import (
+    Array,
+    Matrix,
+    Scalar,
+    Struct,
+    Type,
+    as_type,
+    b1,
+    f32,
+    f64,
+    i32,
+    i64,
+    is_generic,
+    leaves,
+)
+
+_MAX_RANK = 4
+_MAX_LOCAL_ELEMENTS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The operands of a call."""
+
+    node: ast.AST
+    positional: tuple[Operand, ...]
+    named: Mapping[str, Operand]
+
+    def only_positional(self, s: Session) -> tuple[Operand, ...]:
+        """The positional operands of a call that takes no keywords."""
+        for name in self.named:
+            raise s.refuse(self.node, "H0305", f"there is no parameter '{name}' here")
+        return self.positional
+
+    def bind(self, s: Session, names: tuple[str, ...], required: int) -> dict[str, Operand]:
+        """Operands by name; the first ``required`` names must be given."""
+        if len(self.positional) > len(names):
+            raise s.refuse(
+                self.node, "H0305", f"{len(self.positional)} arguments, at most {len(names)} are taken"
+            )
+        bound = dict(zip(names, self.positional, strict=False))
+        for name, operand in self.named.items():
+            if name not in names or name in bound:
+                near = near_miss(name, names)
+                hint = f"did you mean {near}?" if near else f"parameters are {', '.join(names)}"
+                raise s.refuse(self.node, "H0305", f"'{name}' is not a free parameter", hint=hint)
+            bound[name] = operand
+        for name in names[:required]:
+            if name not in bound:
+                raise s.refuse(self.node, "H0305", f"argument '{name}' is missing")
+        return bound
+
+
+Intrinsic = Callable[[Session, Arguments], Operand]
+INTRINSICS: dict[str, Intrinsic] = {}
+
+
+def _intrinsic(name: str) -> Callable[[Intrinsic], Intrinsic]:
+    def enter(function: Intrinsic) -> Intrinsic:
+        INTRINSICS[name] = function
+        return function
+
+    return enter
+
+
+# -- threads -------------------------------------------------------------------------------------------------
+
+
+def thread_indices(s: Session, node: ast.AST, count: int) -> Operand:
+    """``tid`` on ``count`` dimensions."""
+    if not 1 <= count <= _MAX_RANK:
+        raise s.refuse(node, "H0206", f"a launch has 1 to {_MAX_RANK} dimensions, not {count}")
+    s.rank = max(s.rank, count)
+    values = [s.builder.emit("tid", (), (s.options.index,), axis=k)[0] for k in range(count)]
+    return values[0] if count == 1 else Several(tuple(values))
+
+
+@_intrinsic("tid")
+def _tid(s: Session, arguments: Arguments) -> Operand:
+    arguments.bind(s, (), 0)
+    return thread_indices(s, arguments.node, 1)
+
+
+@_intrinsic("block_dim")
+def _block_dim(s: Session, arguments: Arguments) -> Operand:
+    arguments.bind(s, (), 0)
+    return s.op("block_dim")
+
+
+# -- compile-time questions ----------------------------------------------------------------------------------
+
+
+@_intrinsic("len")
+def _len(s: Session, arguments: Arguments) -> Operand:
+    operand = arguments.bind(s, ("x",), 1)["x"]
+    match operand:
+        case Several(items):
+            return Literal(len(items))
+        case Shape(array):
+            assert isinstance(array.type, Array)
+            return Literal(array.type.ndim)
+        case Value(type=Array()):
+            return extent_of(s, operand, 0)
+        case Value() if composite_scalar(operand.type) is not None:
+            return Literal(operand.type.shape[0])  # type: ignore[union-attr,index]
+    raise s.refuse(arguments.node, "H0201", f"{describe(operand)} has no length")
+
+
+@_intrinsic("type")
+def _type(s: Session, arguments: Arguments) -> Operand:
+    operand = arguments.bind(s, ("x",), 1)["x"]
+    if isinstance(operand, (Value, Literal)):
+        return Static(s.type_of(operand))
+    raise s.refuse(arguments.node, "H0107", f"type() of {describe(operand)}")
+
+
+# -- memory --------------------------------------------------------------------------------------------------
+
+
+@_intrinsic("zeros")
+def _zeros(s: Session, arguments: Arguments) -> Operand:
+    """``wp.zeros(shape=8, dtype=float)``: an array local to the thread."""
+    bound = arguments.bind(s, ("shape", "dtype"), 2)
+    shape = _static_shape(s, arguments, bound["shape"])
+    annotation = bound["dtype"]
+    dtype = as_type(annotation.object) if isinstance(annotation, Static) else None
+    if dtype is None or is_generic(dtype) or isinstance(dtype, Array):
+        raise s.refuse(arguments.node, "H0207", "dtype must be a scalar, vector, matrix or struct type")
+    t = Array(dtype, len(shape), "local", shape)
+    (value,) = s.builder.emit("alloc", (), (t,))
+    return value
+
+
+def _static_shape(s: Session, arguments: Arguments, operand: Operand) -> tuple[int, ...]:
+    items = operand.items if isinstance(operand, Several) else (operand,)
+    extents = [s.static_int(item) for item in items]
+    shape = tuple(e for e in extents if e is not None)
+    total = 1
+    for extent in shape:
+        total *= extent
+    if len(shape) != len(extents) or not 1 <= len(shape) <= _MAX_RANK or min(shape) < 1:
+        raise s.refuse(
+            arguments.node,
+            "H0107",
+            "the shape of a local array is 1 to 4 positive numbers known at compile time",
+            hint="wp.constant, captured numbers and literals are known",
+        )
+    if total > _MAX_LOCAL_ELEMENTS:
+        raise s.refuse(
+            arguments.node,
+            "H0107",
+            f"a local array of {total} elements is too large",
+            hint=f"the limit is {_MAX_LOCAL_ELEMENTS} elements; use a global array",
+        )
+    return shape
+
+
+def _atomic(kind: str) -> Intrinsic:
+    """``atomic_add(array, i, ..., value)``; gives the old value."""
+
+    def lower(s: Session, arguments: Arguments) -> Operand:
+        array, *rest = arguments.only_positional(s) or (Static(None),)
+        if not (isinstance(array, Value) and isinstance(array.type, Array)):
+            raise s.refuse(
+                arguments.node, "H0203", f"the first argument of atomic_{kind} is an array"
+            )
+        t = array.type
+        values = 2 if kind == "cas" else 1
+        indices = [i for o in rest[: len(rest) - values] for i in _flat(o)]
+        if len(rest) < values or len(indices) != t.ndim:
+            raise s.refuse(
+                arguments.node,
+                "H0203",
+                f"atomic_{kind} of an array of {t.ndim} dimension{'s' * (t.ndim != 1)} takes "
+                f"{t.ndim} index{'es' * (t.ndim != 1)} and {values} value{'s' * (values != 1)}",
+                f"{len(rest)} arguments after the array",
+            )
+        at = [
+            array_index(s, arguments.node, array, axis, s.as_number(arguments.node, o))
+            for axis, o in enumerate(indices)
+        ]
+        operands = [
+            widen(s, arguments.node, s.as_number(arguments.node, o), t.dtype)
+            for o in rest[len(rest) - values :]
+        ]
+        (old,) = s.builder.emit(f"atomic_{kind}", (array, *at, *operands), (t.dtype,))
+        return old
+
+    return lower
+
+
+def _flat(operand: Operand) -> tuple[Operand, ...]:
+    return operand.items if isinstance(operand, Several) else (operand,)
+
+
+for _name in ATOMICS:
+    INTRINSICS[_name] = _atomic(_name.removeprefix("atomic_"))
+
+
+# -- printing ------------------------------------------------------------------------------------------------
+
+_CONVERSION = re.compile(r"%([-+ #0]*)(\d*)(\.\d+)?(?:hh|h|ll|l|z|j|t|L)?([A-Za-z%])")
+
+
+@_intrinsic("print")
+def _print(s: Session, arguments: Arguments) -> Operand:
+    """Values separated by blanks, a line break at the end, as Python prints them."""
+    pieces, values = [], []
+    for operand in arguments.only_positional(s):
+        text, parts = _printed(s, arguments, operand)
+        pieces.append(text)
+        values += parts
+    _emit_print(s, " ".join(pieces) + "\n", values)
+    return Static(None)
+
+
+def _printed(s: Session, arguments: Arguments, operand: Operand) -> tuple[str, list[Value]]:
+    match operand:
+        case Static(str() as text):
+            return text.replace("%", "%%"), []
+        case Literal():
+            return "%s", [as_value(s, arguments.node, operand)]
+        case Several(items):
+            printed = [_printed(s, arguments, item) for item in items]
+            return f"({', '.join(t for t, _ in printed)})", [v for _, p in printed for v in p]
+        case Value() if not isinstance(operand.type, Array):
+            if any(isinstance(leaf, Array) for leaf in leaves(operand.type)):
+                raise s.refuse(arguments.node, "H0201", "a struct with arrays cannot be printed")
+            return _template(operand.type), list(s.builder.parts(operand))
+    raise s.refuse(arguments.node, "H0201", f"{describe(operand)} cannot be printed")
+
+
+def _template(t: Type) -> str:
+    """Where the leaves of a value stand in its printed form."""
+    match t:
+        case Scalar():
+            return "%s"
+        case Matrix():
+            row = "[" + ", ".join(["%s"] * t.cols) + "]"
+            return "[" + ",\n ".join([row] * t.rows) + "]"
+        case Struct():
+            inner = ", ".join(f"{name}={_template(field)}" for name, field in t.fields)
+            return f"{t.name}({inner})"
+        case _:
+            return "[" + ", ".join(["%s"] * len(leaves(t))) + "]"
+
+
+def _emit_print(s: Session, text: str, values: list[Value]) -> None:
+    kinds = ",".join(str(v.type) for v in values)
+    s.builder.emit("printf", values, (), (), text=text, kinds=kinds)
+
+
+@_intrinsic("printf")
+def _printf(s: Session, arguments: Arguments) -> Operand:
+    """C's printf with the conversions d i u x X o c e E f F g G a A."""
+    template, *rest = arguments.only_positional(s) or (Static(None),)
+    if not (isinstance(template, Static) and isinstance(template.object, str)):
+        raise s.refuse(arguments.node, "H0107", "the first argument of printf is a string literal")
+    text, letters = _parse_template(s, arguments, template.object)
+    if len(letters) != len(rest):
+        raise s.refuse(
+            arguments.node,
+            "H0206",
+            f"the format has {len(letters)} conversion{'s' * (len(letters) != 1)}, "
+            f"{len(rest)} value{'s' * (len(rest) != 1)} given",
+        )
+    values = []
+    for letter, operand in zip(letters, rest, strict=True):
+        value = as_value(s, arguments.node, s.as_number(arguments.node, operand))
+        wants_float = letter in "eEfFgGaA"
+        t = value.type
+        if not isinstance(t, Scalar) or (t.is_float != wants_float):
+            kind = "a float" if wants_float else "an integer"
+            raise s.refuse(
+                arguments.node, "H0201", f"%{letter} prints {kind}, not {describe(value)}"
+            )
+        values.append(value)
+    _emit_print(s, text, values)
+    return Static(None)
+
+
+def _parse_template(s: Session, arguments: Arguments, text: str) -> tuple[str, list[str]]:
+    """The template without C length modifiers, and the letter of each conversion."""
+    letters: list[str] = []
+
+    def one(match: re.Match[str]) -> str:
+        flags, width, precision, letter = match.groups()
+        if letter == "%":
+            return "%%"
+        if letter not in "diuxXoceEfFgGaA":
+            raise s.refuse(
+                arguments.node, "H0107", f"printf knows no conversion '{match.group()}'"
+            )
+        letters.append(letter)
+        return f"%{flags}{width}{precision or ''}{letter}"
+
+    out = _CONVERSION.sub(one, text)
+    if "%" in _CONVERSION.sub("", text):
+        raise s.refuse(arguments.node, "H0107", "a lone % in the format; write %% to print one")
+    return out, letters
+
+
+# -- checks --------------------------------------------------------------------------------------------------
+
+
+def _expect(s: Session, arguments: Arguments, test: Operand, name: str) -> Operand:
+    value = as_value(s, arguments.node, s.as_number(arguments.node, test))
+    s.builder.emit("assert", (value,), (), (), message=f"{name} failed")
+    return Static(None)
+
+
+def _pair(s: Session, arguments: Arguments) -> tuple[Value | Literal, Value | Literal]:
+    bound = arguments.bind(s, ("a", "b"), 2)
+    return s.as_number(arguments.node, bound["a"]), s.as_number(arguments.node, bound["b"])
+
+
+@_intrinsic("expect_eq")
+def _expect_eq(s: Session, arguments: Arguments) -> Operand:
+    a, b = _pair(s, arguments)
+    return _expect(s, arguments, compare(s, arguments.node, ast.Eq(), a, b), "expect_eq")
+
+
+@_intrinsic("expect_neq")
+def _expect_neq(s: Session, arguments: Arguments) -> Operand:
+    a, b = _pair(s, arguments)
+    return _expect(s, arguments, compare(s, arguments.node, ast.NotEq(), a, b), "expect_neq")
+
+
+@_intrinsic("expect_near")
+def _expect_near(s: Session, arguments: Arguments) -> Operand:
+    """``|a - b| <= tolerance``, component by component; NaN fails."""
+    node = arguments.node
+    bound = arguments.bind(s, ("a", "b", "tolerance"), 2)
+    a, b = s.as_number(node, bound["a"]), s.as_number(node, bound["b"])
+    tolerance = s.as_number(node, bound.get("tolerance", Literal(1e-6)))
+    difference = as_value(s, node, binary(s, node, "-", a, b))
+    total: Value | None = None
+    for part in s.builder.parts(difference):
+        t = part.type
+        if t not in (f32, f64):
+            raise s.refuse(node, "H0201", f"expect_near compares float32 or float64, not {describe(part)}")
+        limit = widen(s, node, tolerance, t)
+        near = s.op("fcmp", s.op("fabs", part), limit, pred="ole")
+        total = near if total is None else s.op("iand", total, near)
+    return _expect(s, arguments, total or Literal(True), "expect_near")
+
+
+PYTHON: dict[Any, str] = {len: "len", type: "type", print: "print"}
+"""Python's own functions that are intrinsics."""
+
+__all__ = ["INTRINSICS", "PYTHON", "Arguments", "b1", "convert", "describe_type", "f32", "i32", "i64", "negate"]

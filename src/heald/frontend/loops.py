@@ -1,0 +1,373 @@
+"""Loops: counted, endless and condition loops, query iteration, and loops unrolled at compile time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from heald.diagnostics import Diagnostic, Note
+from heald.frontend.calls import call_builtin, callee_of, intrinsic_name, updated_names
+from heald.frontend.conversions import as_value, convert, is_plain, join_types, truth, widen
+from heald.frontend.operands import (
+    Binding,
+    Entry,
+    Literal,
+    Operand,
+    Refused,
+    Retype,
+    Several,
+    Static,
+    Target,
+    Unset,
+    describe,
+    describe_type,
+)
+from heald.frontend.scan import assigned_names
+from heald.frontend.session import Session
+from heald.ir import Effect, Region, Value, region_effects
+from heald.types import Scalar, Struct, Type, b1, i32, i64
+from heald.types.promotion import index_type
+
+_MAX_STATIC_TRIPS = 1024
+_CONDITION_EFFECTS = Effect.WRITE | Effect.SYNC | Effect.PRINT | Effect.EXIT
+
+
+def for_statement(s: Session, node: ast.For) -> bool:
+    """``for`` over ``range``, over a query, or unrolled over ``wp.static(range(...))``."""
+    if node.orelse:
+        raise s.refuse(node.orelse[0], "H0101", "'else' of a loop is not part of the kernel language")
+    callee = callee_of(s, node.iter) if isinstance(node.iter, ast.Call) else None
+    if callee is range:
+        assert isinstance(node.iter, ast.Call)
+        return _for_range(s, node, node.iter)
+    iterated = s.expression(node.iter)
+    if isinstance(iterated, Static) and isinstance(iterated.object, range):
+        iterated = Several(tuple(Literal(k) for k in iterated.object))
+    if isinstance(iterated, Several):
+        return _unrolled(s, node, iterated.items)
+    if isinstance(iterated, Value) and isinstance(iterated.type, Struct):
+        return _for_query(s, node, iterated)
+    raise s.refuse(
+        node.iter,
+        "H0101",
+        f"cannot iterate over {describe(iterated)}",
+        hint="loops run over range(...), over a query such as wp.hash_grid_query(...), or over "
+        "wp.static(range(...)) at compile time",
+    )
+
+
+# -- the common frame of loops -------------------------------------------------------------------------------
+
+
+def _carried(s: Session, body: Sequence[ast.stmt], extra: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Names assigned in the body that hold a value before it."""
+    names = dict.fromkeys([*assigned_names(body, lambda call: updated_names(s, call)), *extra])
+    out = []
+    for name in names:
+        entry = s.frame.env.get(name)
+        if isinstance(entry, Binding) and isinstance(entry.operand, Value):
+            if is_plain(entry.operand.type):
+                out.append(name)
+    return tuple(out)
+
+
+def loop_values(s: Session, node: ast.AST, target: Target) -> list[Value]:
+    """The carried values at a yield, break or continue; wider types make the loop start again."""
+    assert target.types is not None
+    values, types = [], []
+    for name, t in zip(target.names, target.types, strict=True):
+        entry = s.frame.env[name]
+        if isinstance(entry, Unset):
+            why = entry.diagnostic
+            raise Refused(
+                None
+                if why is None
+                else Diagnostic(
+                    why.code, why.message, s.span(node), "needed by the next iteration", why.notes, why.hint
+                )
+            )
+        value = as_value(s, node, s.as_number(node, entry.operand))
+        joined = join_types(t, value.type) if is_plain(value.type) else None
+        if joined is None:
+            raise Refused(_cannot_carry(s, node, name, t, entry))
+        values.append(value)
+        types.append(joined)
+    if tuple(types) != target.types:
+        raise Retype(target, types)
+    return [widen(s, node, v, t) for v, t in zip(values, types, strict=True)]
+
+
+def _cannot_carry(s: Session, node: ast.AST, name: str, t: Type, entry: Binding) -> Diagnostic:
+    return Diagnostic(
+        "H0204",
+        f"cannot infer type of '{name}': it enters the loop as {describe_type(t)} and leaves an "
+        f"iteration as {describe(entry.operand)}",
+        entry.span or s.span(node),
+        "assigned in the loop",
+        (),
+        f"give '{name}' one type before the loop",
+    )
+
+
+LowerLoop = Callable[[Target, list[Value]], tuple[Value, ...]]
+
+
+def _loop(
+    s: Session, node: ast.For | ast.While, lower: LowerLoop, extra: tuple[str, ...] = ()
+) -> None:
+    """Lower a loop until its carried types no longer grow (they only climb, so it ends)."""
+    names = _carried(s, node.body, extra)
+    before, mark, targets = s.frame.env, s.builder.mark(), len(s.frame.targets)
+    inits = [_init(s, before[name]) for name in names]
+    target = Target("loop", names, tuple(v.type for v in inits))
+    declared = dict(s.frame.declared)
+    while True:
+        assert target.types is not None
+        try:
+            wide = [widen(s, node, v, t) for v, t in zip(inits, target.types, strict=True)]
+            s.frame.env = dict(before)
+            results = lower(target, wide)
+            break
+        except Retype as retype:
+            if retype.target is not target:
+                raise
+            target.types = retype.types
+            s.builder.rollback(mark)
+            s.frame.declared = dict(declared)
+            del s.frame.targets[targets:]
+    s.frame.env = dict(before)
+    _unset_inside(s, node, [n for n in assigned_names(node.body) if n not in names])
+    for name, value in zip(names, results, strict=True):
+        s.names[value] = name
+        entry = before[name]
+        s.frame.env[name] = Binding(value, entry.span if isinstance(entry, Binding) else None)
+
+
+def _init(s: Session, entry: Entry) -> Value:
+    assert isinstance(entry, Binding)
+    assert isinstance(entry.operand, Value)
+    return entry.operand
+
+
+def _unset_inside(s: Session, node: ast.For | ast.While, names: Sequence[str]) -> None:
+    for name in names:
+        entry = s.frame.env.get(name)
+        if isinstance(entry, Binding) and isinstance(entry.operand, Value):
+            continue  # an array, or a parameter that an element assignment does not rebind
+        why = "it is set only inside this loop, which may run zero times"
+        s.frame.env[name] = Unset(
+            Diagnostic(
+                "H0302",
+                f"'{name}' may be unset: {why}",
+                None,
+                "",
+                (Note("the loop", s.frame.source.span(_head(node), s.frame.call)),),
+                f"insert `{name} = ...` before line {s.span(node).line}",
+            )
+        )
+
+
+def _head(node: ast.For | ast.While) -> ast.expr:
+    return node.iter if isinstance(node, ast.For) else node.test
+
+
+def _body(
+    s: Session, node: ast.For | ast.While, target: Target, args: Sequence[Value], body: Sequence[ast.stmt]
+) -> Region:
+    """The body region; its terminator is the next iteration."""
+    s.builder.open()
+    s.frame.targets.append(target)
+    if s.block(body):
+        s.builder.emit("yield", loop_values(s, node, target))
+    s.frame.targets.pop()
+    return s.builder.close(args)
+
+
+def _arguments(s: Session, target: Target) -> list[Value]:
+    assert target.types is not None
+    args = [Value(t) for t in target.types]
+    for name, value in zip(target.names, args, strict=True):
+        s.names[value] = name
+        old = s.frame.env[name]
+        s.frame.env[name] = Binding(value, old.span if isinstance(old, Binding) else None)
+    return args
+
+
+# -- range ---------------------------------------------------------------------------------------------------
+
+
+def _for_range(s: Session, node: ast.For, call: ast.Call) -> bool:
+    name = _loop_name(s, node)
+    lo, hi, step = _range_bounds(s, call)
+
+    def lower(target: Target, inits: list[Value]) -> tuple[Value, ...]:
+        args = _arguments(s, target)
+        iv = Value(lo.type)
+        s.names[iv] = name
+        s.frame.env[name] = Binding(iv, s.span(node.target))
+        region = _body(s, node, target, (iv, *args), node.body)
+        assert target.types is not None
+        return s.builder.emit("for", (lo, hi, step, *inits), target.types, (region,))
+
+    if not isinstance(s.frame.env.get(name), Binding) and _runs_once(s, lo, hi, step):
+        s.bind(name, lo, node.target)
+    known = isinstance(s.frame.env.get(name), Binding)
+    _loop(s, node, lower, (name,))
+    if not known:
+        _unset_inside(s, node, [name])
+    return True
+
+
+def _loop_name(s: Session, node: ast.For) -> str:
+    if not isinstance(node.target, ast.Name):
+        raise s.refuse(node.target, "H0109", "the loop variable is a single name")
+    return node.target.id
+
+
+def _runs_once(s: Session, lo: Value, hi: Value, step: Value) -> bool:
+    known = [s.static_int(v) for v in (lo, hi, step)]
+    return None not in known and known[2] != 0 and len(range(*known)) > 0  # type: ignore[arg-type]
+
+
+def _range_bounds(s: Session, call: ast.Call) -> tuple[Value, Value, Value]:
+    """Bounds in one index type; ``range`` takes the widest type of its bounds."""
+    if call.keywords or not 1 <= len(call.args) <= 3:
+        raise s.refuse(call, "H0305", "range takes one to three numbers")
+    operands = [s.number(a) for a in call.args]
+    if len(operands) == 1:
+        operands = [Literal(0), operands[0]]
+    if len(operands) == 2:
+        operands.append(Literal(1))
+    t: Scalar = i32
+    for operand, place in zip(operands, [*call.args, call, call], strict=False):
+        own = s.type_of(operand)
+        if isinstance(operand, Literal):
+            if isinstance(operand.value, bool) or not isinstance(operand.value, int):
+                raise _not_integer(s, place, operand)
+            own = i32 if i32.lowest <= operand.value <= i32.highest else i64
+        index = index_type(own) if isinstance(own, Scalar) else None
+        if index is None:
+            raise _not_integer(s, place, operand)
+        t = i64 if index is i64 else t
+    lo, hi, step = (convert(s, call, operand, t) for operand in operands)
+    return lo, hi, step
+
+
+def _not_integer(s: Session, node: ast.AST, operand: Value | Literal) -> Refused:
+    return s.refuse(
+        node, "H0201", f"range takes integers, not {describe(operand)}", hint="write int(...) around it"
+    )
+
+
+# -- while ---------------------------------------------------------------------------------------------------
+
+
+def while_statement(s: Session, node: ast.While) -> bool:
+    """``while``; a condition with effects becomes an endless loop that breaks."""
+    if node.orelse:
+        raise s.refuse(node.orelse[0], "H0101", "'else' of a loop is not part of the kernel language")
+
+    def lower(target: Target, inits: list[Value]) -> tuple[Value, ...]:
+        assert target.types is not None
+        outer = dict(s.frame.env)
+        cond_args = _arguments(s, target)
+        s.builder.open()
+        test = as_value(s, node.test, truth(s, node.test, s.number(node.test)))
+        s.builder.emit("yield", (test,))
+        cond = s.builder.close(cond_args)
+        s.frame.env = dict(outer)
+        args = _arguments(s, target)
+        if not region_effects(cond, s.builder.table) & _CONDITION_EFFECTS:
+            body = _body(s, node, target, args, node.body)
+        else:
+            cond = _always(s, target)
+            body = _tested_body(s, node, target, args)
+        return s.builder.emit("while", inits, target.types, (cond, body))
+
+    _loop(s, node, lower)
+    return True
+
+
+def _always(s: Session, target: Target) -> Region:
+    assert target.types is not None
+    s.builder.open()
+    s.builder.emit("yield", (s.const(b1, True),))
+    return s.builder.close([Value(t) for t in target.types])
+
+
+def _tested_body(s: Session, node: ast.While, target: Target, args: list[Value]) -> Region:
+    s.builder.open()
+    s.frame.targets.append(target)
+    test = as_value(s, node.test, truth(s, node.test, s.number(node.test)))
+    _break_unless(s, node, target, test)
+    if s.block(node.body):
+        s.builder.emit("yield", loop_values(s, node, target))
+    s.frame.targets.pop()
+    return s.builder.close(args)
+
+
+def _break_unless(s: Session, node: ast.AST, target: Target, test: Value) -> None:
+    regions = []
+    for leaves_loop in (False, True):
+        s.builder.open()
+        if leaves_loop:
+            s.builder.emit("break", loop_values(s, node, target))
+        else:
+            s.builder.emit("yield")
+        regions.append(s.builder.close())
+    s.builder.emit("if", (test,), (), regions)
+
+
+# -- queries -------------------------------------------------------------------------------------------------
+
+
+def _for_query(s: Session, node: ast.For, query: Value) -> bool:
+    """``for j in query``: the library's ``iterate(state) -> (state, ok, value)`` until it is not ok."""
+    name = _loop_name(s, node)
+    hidden = f"<query at {node.lineno}:{node.col_offset}>"
+    s.frame.env[hidden] = Binding(query, s.span(node.iter))
+
+    def lower(target: Target, inits: list[Value]) -> tuple[Value, ...]:
+        assert target.types is not None
+        args = _arguments(s, target)
+        s.builder.open()
+        s.frame.targets.append(target)
+        with s.at(node.iter):
+            entry = s.frame.env[hidden]
+            assert isinstance(entry, Binding)
+            stepped = call_builtin(s, node.iter, "iterate", (entry.operand,))
+            assert isinstance(stepped, Several)
+            state, more, value = stepped.items
+            s.frame.env[hidden] = Binding(state, None)
+            _break_unless(s, node, target, as_value(s, node, s.as_number(node, more)))
+        s.bind(name, value, node.target)
+        if s.block(node.body):
+            s.builder.emit("yield", loop_values(s, node, target))
+        s.frame.targets.pop()
+        body = s.builder.close(args)
+        return s.builder.emit("while", inits, target.types, (_always(s, target), body))
+
+    _loop(s, node, lower, (name, hidden))
+    del s.frame.env[hidden]
+    _unset_inside(s, node, [name])
+    return True
+
+
+# -- unrolled ------------------------------------------------------------------------------------------------
+
+
+def _unrolled(s: Session, node: ast.For, items: Sequence[Operand]) -> bool:
+    """Each item in turn, known at compile time."""
+    if len(items) > _MAX_STATIC_TRIPS:
+        raise s.refuse(node.iter, "H0101", f"{len(items)} iterations are too many to unroll")
+    name = _loop_name(s, node)
+    s.frame.targets.append(Target("unrolled"))
+    alive = True
+    for item in items:
+        s.frame.env[name] = Binding(item, s.span(node.target))
+        alive = s.block(node.body)
+        if not alive:
+            break
+    s.frame.targets.pop()
+    return alive
+

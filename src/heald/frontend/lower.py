@@ -1,0 +1,153 @@
+"""From a Python function to WIR: the two entries of the front end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import FunctionType, MappingProxyType
+
+from heald.diagnostics import CompileError, Diagnostic
+from heald.diagnostics.errors import collect
+from heald.frontend.calls import call_builtin, call_overloads
+from heald.frontend.expressions import expression
+from heald.frontend.intrinsics import Arguments
+from heald.frontend.operands import Binding, Entry, Operand, Refused, Several, Static, Target
+from heald.frontend.session import Frame, Options, Resolver, Session
+from heald.frontend.sources import parameters_of, read_source
+from heald.frontend.statements import TooManyErrors, block
+from heald.ir import Kernel, Value
+from heald.types import Pattern, Type, as_type
+
+_DEFAULT = Options()
+
+
+def parameter_patterns(function: FunctionType) -> tuple[tuple[str, Pattern], ...]:
+    """Names and annotated types of a kernel's parameters; generic ones are patterns.
+
+    Raises:
+        CompileError: H0104, H0106, H0207 with the place of the parameter.
+    """
+    source = read_source(function)
+    out, errors = [], []
+    for parameter in parameters_of(function):
+        pattern = as_type(parameter.annotation) if parameter.has_annotation else None
+        if pattern is None:
+            what = "has no annotation" if not parameter.has_annotation else "is not a kernel type"
+            errors.append(
+                Diagnostic(
+                    "H0207",
+                    f"the annotation of parameter '{parameter.name}' "
+                    f"{'is missing' if not parameter.has_annotation else 'is not a kernel type'}",
+                    source.span(parameter.node, None),
+                    what,
+                    hint="annotate it, for example `x: wp.array(dtype=wp.float32)` or `n: int`",
+                )
+            )
+        out.append((parameter.name, pattern))
+    if errors:
+        raise collect(errors)
+    return tuple(out)
+
+
+def lower_kernel(
+    function: FunctionType,
+    types: Sequence[Type],
+    resolver: Resolver,
+    options: Options = _DEFAULT,
+    statics: Mapping[str, object] = MappingProxyType({}),
+) -> Kernel:
+    """The WIR of a kernel for concrete parameter types.
+
+    Args:
+        function: the Python function under the decorator.
+        types: one type for each parameter.
+        resolver: finds library builtins by name.
+        options: what to compile for.
+        statics: parameters bound to Python objects at compile time instead (functions passed as values).
+
+    Raises:
+        CompileError: with every mistake found, up to ten.
+    """
+    s = Session(resolver, options, expression, block, call_builtin)
+    source = read_source(function)
+    names = [p.name for p in parameters_of(function) if p.name not in statics]
+    params = tuple(Value(t) for t in types)
+    env: dict[str, Entry] = {name: Binding(Static(value), None) for name, value in statics.items()}
+    nodes = {p.name: p.node for p in parameters_of(function)}
+    s.frame = Frame(source, None, env, [Target("kernel")])
+    for name, param in zip(names, params, strict=True):
+        s.bind(name, param, nodes[name])
+    s.builder.span = source.span(source.tree, None)
+    s.builder.open()
+    try:
+        if s.block(source.tree.body):
+            s.builder.emit("return")
+    except TooManyErrors:
+        pass
+    if s.errors:
+        raise collect(s.errors)
+    return Kernel(
+        function.__name__,
+        params,
+        s.builder.close(),
+        (),
+        s.rank,
+        MappingProxyType(s.names),
+        span=source.span(source.tree, None),
+    )
+
+
+def lower_call(
+    name: str,
+    functions: Sequence[FunctionType],
+    types: Sequence[Type],
+    resolver: Resolver,
+    options: Options = _DEFAULT,
+) -> Kernel:
+    """A function as a kernel with results, for calls from the host.
+
+    The overload is chosen as a kernel would choose it for arguments of these types.
+
+    Raises:
+        CompileError: no overload fits, or its body has mistakes.
+    """
+    s = Session(resolver, options, expression, block, call_builtin)
+    source = read_source(functions[0])
+    s.frame = Frame(source, None, {}, [Target("kernel")])
+    params = tuple(Value(t) for t in types)
+    s.builder.span = source.span(source.tree, None)
+    s.builder.open()
+    values: tuple[Value, ...] = ()
+    try:
+        arguments = Arguments(source.tree, params, {})
+        values = _results(s, call_overloads(s, arguments, name, functions))
+    except Refused as refused:
+        s.report(refused)
+    except TooManyErrors:
+        pass
+    if s.errors:
+        raise collect(s.errors)
+    s.builder.emit("return", values)
+    return Kernel(
+        name,
+        params,
+        s.builder.close(),
+        tuple(v.type for v in values),
+        s.rank,
+        MappingProxyType(s.names),
+        span=s.builder.span,
+    )
+
+
+def _results(s: Session, operand: Operand) -> tuple[Value, ...]:
+    items = operand.items if isinstance(operand, Several) else (operand,)
+    if items == (Static(None),):
+        return ()
+    node = s.frame.source.tree
+    out = []
+    for item in items:
+        number = s.as_number(node, item)
+        out.append(number if isinstance(number, Value) else s.const(s.type_of(number), number.value))  # type: ignore[arg-type]
+    return tuple(out)
+
+
+__all__ = ["CompileError", "lower_call", "lower_kernel", "parameter_patterns"]

@@ -1,0 +1,57 @@
+"""``machine.op(...)`` in kernel-language code: one machine op, nothing converted in silence."""
+
+from __future__ import annotations
+
+from heald.diagnostics import InternalError
+from heald.frontend.conversions import materialise
+from heald.frontend.intrinsics import Arguments
+from heald.frontend.operands import Literal, Operand, Static, describe
+from heald.frontend.session import Session
+from heald.ir import Value
+from heald.types import Pattern, Scalar, as_type, b1, is_generic, literal_type
+
+
+def call_machine_op(s: Session, arguments: Arguments, name: str) -> Operand:
+    """Emit the op.  A trailing type is the declared result type; keywords are attributes."""
+    operands = list(arguments.positional)
+    declared: Pattern | None = None
+    if operands and isinstance(operands[-1], Static):
+        declared = as_type(operands.pop().object)  # type: ignore[union-attr]
+    attrs = {key: _attribute(s, arguments, key, value) for key, value in arguments.named.items()}
+    values = _values(s, arguments, name, [s.as_number(arguments.node, o) for o in operands])
+    if declared is not None and is_generic(declared):
+        raise s.refuse(arguments.node, "H0207", f"machine.{name} needs a concrete result type")
+    try:
+        return s.op(name, *values, type=declared, **attrs)
+    except InternalError as error:
+        kinds = ", ".join(describe(v) for v in values)
+        raise s.refuse(
+            arguments.node, "H0203", f"machine.{name} does not take ({kinds}): {error}"
+        ) from None
+
+
+def _attribute(s: Session, arguments: Arguments, key: str, operand: Operand) -> bool | int | float | str:
+    value = operand.value if isinstance(operand, Literal) else getattr(operand, "object", None)
+    if isinstance(operand, Value):
+        value = s.static_int(operand)
+    if not isinstance(value, (bool, int, float, str)):
+        raise s.refuse(arguments.node, "H0107", f"attribute '{key}' is a literal number or string")
+    return value
+
+
+def _values(
+    s: Session, arguments: Arguments, name: str, operands: list[Value | Literal]
+) -> list[Value]:
+    """Literals take the type of the first typed operand; the condition of ``select`` stands apart."""
+    skip = 1 if name == "select" else 0
+    typed = [o.type for o in operands[skip:] if isinstance(o, Value)]
+    out = []
+    for k, operand in enumerate(operands):
+        if isinstance(operand, Value):
+            out.append(operand)
+            continue
+        t = b1 if k < skip else typed[0] if typed else literal_type(operand.value)
+        if not isinstance(t, Scalar):
+            raise s.refuse(arguments.node, "H0203", f"machine.{name} works on scalars")
+        out.append(materialise(s, arguments.node, operand, t))
+    return out

@@ -1,0 +1,118 @@
+"""What an expression of the kernel language can be while it is lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heald.diagnostics import Diagnostic, Span
+from heald.ir import Value
+from heald.types import Scalar, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A Python number not yet bound to a type: it adapts to the other operand."""
+
+    value: bool | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A compile-time Python object: a module, function, type, string, ``None``."""
+
+    object: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A Python tuple: several return values, a shape, an index list."""
+
+    items: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """``a.shape``: extents are read when they are asked for."""
+
+    array: Value
+
+
+Operand = Value | Literal | Static | Several | Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a name stands for, and where it got it."""
+
+    operand: Operand
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unset:
+    """A name that cannot be read here.  ``diagnostic`` explains why; None where an error was reported already."""
+
+    diagnostic: Diagnostic | None
+
+
+Entry = Binding | Unset
+
+
+class Refused(Exception):
+    """Lowering of a statement stopped; ``diagnostic`` is None when the cause was reported already."""
+
+    def __init__(self, diagnostic: Diagnostic | None) -> None:
+        super().__init__(diagnostic.message if diagnostic else "reported already")
+        self.diagnostic = diagnostic
+
+
+class Retype(Exception):  # noqa: N818 - a control-flow signal, not an error
+    """Carried or returned types were too narrow: lower that loop or function again with ``types``."""
+
+    def __init__(self, target: Target, types: Sequence[Type]) -> None:
+        super().__init__("lower again")
+        self.target = target
+        self.types = tuple(types)
+
+
+@dataclass(eq=False, slots=True)
+class Target:
+    """Where exits go: a loop with its carried names, a function scope, the kernel, or an unrolled loop."""
+
+    kind: str
+    names: tuple[str, ...] = ()
+    types: tuple[Type, ...] | None = None
+    returns: int = 0
+
+
+def literal_of(value: Any) -> Literal | None:
+    """A captured Python number as a literal; numpy scalars are typed and are not literals."""
+    if isinstance(value, bool):
+        return Literal(bool(value))
+    if isinstance(value, int):
+        return Literal(int(value))
+    if isinstance(value, float) and type(value).__module__ != "numpy":
+        return Literal(float(value))
+    return None
+
+
+def describe(operand: Operand) -> str:
+    """The operand's type in the user's words."""
+    match operand:
+        case Value():
+            return describe_type(operand.type)
+        case Literal(value):
+            return f"the literal {value!r}"
+        case Static(obj):
+            return f"{getattr(obj, '__qualname__', None) or repr(obj)} ({type(obj).__name__})"
+        case Several(items):
+            return f"a tuple of {len(items)}"
+        case Shape():
+            return "a shape"
+
+
+def describe_type(t: Type) -> str:
+    """A type as users write it."""
+    return t.public if isinstance(t, Scalar) else repr(t).removeprefix("heald.")

@@ -1,0 +1,504 @@
+"""Places: names, array elements, and parts of either, that can be read, assigned and updated in place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from heald.frontend.captures import read_name
+from heald.frontend.conversions import convert, widen
+from heald.frontend.indexing import (
+    Stretch,
+    array_indices,
+    extent_of,
+    index_nodes,
+    make_view,
+    runtime_index,
+)
+from heald.frontend.operands import (
+    Binding,
+    Literal,
+    Operand,
+    Refused,
+    Several,
+    Shape,
+    Static,
+    describe,
+    describe_type,
+)
+from heald.frontend.session import Session, near_miss
+from heald.ir import Value
+from heald.types import (
+    Array,
+    Matrix,
+    Quaternion,
+    Scalar,
+    Struct,
+    Transform,
+    Type,
+    Vector,
+    i64,
+    leaves,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NameRoot:
+    """A local variable that holds a value."""
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class ElementRoot:
+    """An element of an array, its indices evaluated."""
+
+    array: Value
+    indices: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A part of a root: some of its leaves, seen as one value of ``type``.
+
+    ``dynamic`` are runtime component indices into the leaves, for ``v[i]`` with ``i`` not known at compile time.
+    """
+
+    root: NameRoot | ElementRoot
+    type: Type
+    leaves: tuple[int, ...]
+    dynamic: tuple[Value, ...] = ()
+
+
+# -- parts of composites -------------------------------------------------------------------------------------
+
+
+def part(t: Type, name: str) -> tuple[Type, tuple[int, ...]] | None:
+    """Type and leaves of a named component or field."""
+    match t:
+        case Vector() | Quaternion():
+            k = "xyzw".find(name) if len(name) == 1 else -1
+            return (t.dtype, (k,)) if 0 <= k < min(len(leaves(t)), 4) else None
+        case Transform():
+            if name == "p":
+                return Vector(t.dtype, 3), (0, 1, 2)
+            return (Quaternion(t.dtype), (3, 4, 5, 6)) if name == "q" else None
+        case Struct():
+            field = t.field(name)
+            if field is None:
+                return None
+            start, stop = t.leaf_range(name)
+            return field, tuple(range(start, stop))
+    return None
+
+
+def part_names(t: Type) -> list[str]:
+    """What may follow the dot of a value of this type."""
+    match t:
+        case Vector() | Quaternion():
+            return list("xyzw"[: min(len(leaves(t)), 4)])
+        case Transform():
+            return ["p", "q"]
+        case Struct():
+            return [n for n, _ in t.fields]
+        case Array():
+            return ["shape", "ndim", "size", "dtype"]
+    return []
+
+
+def no_part(s: Session, node: ast.Attribute, t: Type) -> Refused:
+    """The error for an unknown component."""
+    near = near_miss(node.attr, part_names(t))
+    names = ", ".join(part_names(t))
+    hint = f"did you mean {near}?" if near else f"it has {names}" if names else ""
+    return s.refuse(
+        node, "H0303", f"{describe_type(t)} has no attribute '{node.attr}'", "no such name", hint=hint
+    )
+
+
+def static_selection(s: Session, t: Type, nodes: list[ast.expr]) -> _Selection | None:
+    """Leaves selected by indices known at compile time (numbers and slices), else None."""
+    shape = t.shape  # type: ignore[union-attr]
+    if len(nodes) > len(shape):
+        return None
+    axes: list[list[int] | int] = []
+    for node, extent in zip(nodes, shape, strict=False):
+        if isinstance(node, ast.Slice):
+            bounds = [_slice_part(s, b) for b in (node.lower, node.upper, node.step)]
+            axes.append(list(range(extent))[slice(*bounds)])
+            continue
+        known = s.expression(node)
+        value = s.static_int(known)
+        if value is None:
+            return None
+        if isinstance(known, Literal) and value < 0:
+            value += extent
+        if not 0 <= value < extent:
+            raise s.refuse(
+                node,
+                "H0209",
+                f"component {s.static_int(known)} is outside {describe_type(t)}",
+                f"valid are {-extent} to {extent - 1}",
+            )
+        axes.append(value)
+    axes += [list(range(extent)) for extent in shape[len(nodes) :]]
+    return _select(t, axes)
+
+
+_Selection = tuple[Type, tuple[int, ...]]
+
+
+def _select(t: Type, axes: list[list[int] | int]) -> _Selection:
+    scalar: Scalar = t.dtype  # type: ignore[union-attr,assignment]
+    kept = [a for a in axes if isinstance(a, list)]
+    rows = axes[0] if isinstance(axes[0], list) else [axes[0]]
+    if len(axes) == 1:
+        positions = tuple(rows)
+    else:
+        cols = axes[1] if isinstance(axes[1], list) else [axes[1]]
+        width = t.shape[1]  # type: ignore[union-attr,misc]
+        positions = tuple(r * width + c for r in rows for c in cols)
+    match [len(k) for k in kept]:
+        case []:
+            return scalar, positions
+        case [n]:
+            return Vector(scalar, n), positions
+        case [r, c]:
+            return Matrix(scalar, r, c), positions
+    raise AssertionError("composites have one or two axes")
+
+
+def _slice_part(s: Session, node: ast.expr | None) -> int | None:
+    if node is None:
+        return None
+    value = s.static_int(s.expression(node))
+    if value is None:
+        raise s.refuse(
+            node, "H0209", "a slice of a vector or matrix needs numbers known at compile time"
+        )
+    return value
+
+
+def take(s: Session, value: Value, t: Type, positions: tuple[int, ...]) -> Value:
+    """The part of a composite value."""
+    parts = [s.builder.extract(value, k) for k in positions]
+    return parts[0] if isinstance(t, (Scalar, Array)) else s.builder.compose(t, parts)
+
+
+# -- reading -------------------------------------------------------------------------------------------------
+
+
+def attribute(s: Session, node: ast.Attribute, operand_of: Callable[..., Operand]) -> Operand:
+    """``base.name`` as an expression."""
+    base = s.expression(node.value)
+    match base:
+        case Static(obj):
+            try:
+                return operand_of(s, node, getattr(obj, node.attr))
+            except AttributeError:
+                near = near_miss(node.attr, dir(obj))
+                hint = f"did you mean {near}?" if near else ""
+                label = getattr(obj, "__name__", type(obj).__name__)
+                raise s.refuse(
+                    node, "H0303", f"'{label}' has no attribute '{node.attr}'", hint=hint
+                ) from None
+        case Value(type=Array() as t):
+            match node.attr:
+                case "shape":
+                    return Shape(base)
+                case "ndim":
+                    return Literal(t.ndim)
+                case "dtype":
+                    return Static(t.dtype)
+                case "size":
+                    return _size(s, base, t)
+        case Value():
+            found = part(base.type, node.attr)
+            if found is not None:
+                return take(s, base, *found)
+            if node.attr == "dtype" and not isinstance(base.type, (Scalar, Struct)):
+                return Static(base.type.dtype)
+        case _:
+            raise s.refuse(node, "H0303", f"{describe(base)} has no attribute '{node.attr}'")
+    raise no_part(s, node, base.type)
+
+
+def _size(s: Session, array: Value, t: Array) -> Value:
+    total = convert_to_i64(s, extent_of(s, array, 0))
+    for axis in range(1, t.ndim):
+        total = s.op("imul", total, convert_to_i64(s, extent_of(s, array, axis)))
+    return total
+
+
+def convert_to_i64(s: Session, value: Value) -> Value:
+    """An i32 or i64 as i64."""
+    return value if value.type is i64 else s.op("sext", value, type=i64)
+
+
+def subscript(s: Session, node: ast.Subscript) -> Operand:
+    """``base[...]`` as an expression."""
+    base = s.expression(node.value)
+    nodes = index_nodes(node)
+    match base:
+        case Several(items):
+            return _item(s, node, items)
+        case Shape(array):
+            assert isinstance(array.type, Array)
+            position = s.static_int(s.expression(nodes[0])) if len(nodes) == 1 else None
+            ndim = array.type.ndim
+            if position is None or not -ndim <= position < ndim:
+                raise s.refuse(
+                    node,
+                    "H0209",
+                    "an axis of a shape is a number known at compile time",
+                    f"valid are 0 to {ndim - 1}",
+                )
+            return extent_of(s, array, position % ndim)
+        case Value(type=Array()):
+            indices = array_indices(s, node, base, nodes)
+            return read_element(s, node, base, indices)
+        case Value(type=Vector() | Matrix() | Quaternion() | Transform()):
+            return _component(s, node, base, nodes)
+    raise s.refuse(node, "H0209", f"{describe(base)} cannot be indexed")
+
+
+def _item(s: Session, node: ast.Subscript, items: tuple[Operand, ...]) -> Operand:
+    position = s.static_int(s.expression(node.slice))
+    if position is None or not -len(items) <= position < len(items):
+        raise s.refuse(
+            node, "H0209", f"a tuple of {len(items)} needs an index known at compile time and inside it"
+        )
+    return items[position]
+
+
+def read_element(s: Session, node: ast.AST, array: Value, indices: list[Value | Stretch]) -> Value:
+    """An element where every axis has an index, else a view."""
+    t = array.type
+    assert isinstance(t, Array)
+    plain = [i for i in indices if isinstance(i, Value)]
+    if len(plain) < t.ndim:
+        return make_view(s, node, array, indices)
+    (value,) = s.builder.emit("load", (array, *plain), (t.dtype,))
+    return value
+
+
+def _component(s: Session, node: ast.Subscript, base: Value, nodes: list[ast.expr]) -> Value:
+    _check_axes(s, node, base.type, nodes)
+    mark = s.builder.mark()
+    selected = static_selection(s, base.type, nodes)
+    if selected is not None:
+        return take(s, base, *selected)
+    s.builder.rollback(mark)
+    return _dynamic_read(s, base, _dynamic_indices(s, node, base.type, nodes))
+
+
+def _check_axes(s: Session, node: ast.AST, t: Type, nodes: list[ast.expr]) -> None:
+    axes = len(t.shape)  # type: ignore[union-attr,arg-type]
+    if len(nodes) > axes:
+        raise s.refuse(node, "H0209", f"{len(nodes)} indices for {describe_type(t)}", f"it has {axes}")
+
+
+def _dynamic_indices(
+    s: Session, node: ast.AST, t: Type, nodes: list[ast.expr]
+) -> tuple[Value, ...]:
+    """Runtime component indices; a literal among them counts from the end when negative."""
+    out = []
+    for part_node, extent in zip(nodes, t.shape, strict=False):  # type: ignore[union-attr,arg-type]
+        if isinstance(part_node, ast.Slice):
+            raise s.refuse(node, "H0209", "a slice next to a runtime index is not supported here")
+        operand = s.number(part_node)
+        if isinstance(operand, Literal):
+            if isinstance(operand.value, bool) or not isinstance(operand.value, int):
+                raise s.refuse(part_node, "H0209", f"{describe(operand)} cannot be an index")
+            number = operand.value + extent if operand.value < 0 else operand.value
+            out.append(s.const(s.options.index, number))
+        else:
+            out.append(runtime_index(s, part_node, operand))
+    return tuple(out)
+
+
+def _spill(s: Session, value: Value) -> Value:
+    """A composite in a local array, so that it can be indexed at run time."""
+    t = value.type
+    shape: tuple[int, ...] = t.shape  # type: ignore[union-attr,assignment]
+    (array,) = s.builder.emit("alloc", (), (Array(t.dtype, len(shape), "local", shape),))  # type: ignore[union-attr,arg-type]
+    for k, x in enumerate(s.builder.parts(value)):
+        where = [k] if len(shape) == 1 else [k // shape[1], k % shape[1]]
+        at = [s.const(s.options.index, w) for w in where]
+        s.builder.emit("store", (array, *at, x))
+    return array
+
+
+def _dynamic_read(s: Session, value: Value, indices: tuple[Value, ...]) -> Value:
+    array = _spill(s, value)
+    t = value.type
+    scalar: Scalar = t.dtype  # type: ignore[union-attr,assignment]
+    if len(indices) == len(t.shape):  # type: ignore[union-attr,arg-type]
+        (result,) = s.builder.emit("load", (array, *indices), (scalar,))
+        return result
+    assert isinstance(t, Matrix)
+    row = []
+    for c in range(t.cols):
+        (x,) = s.builder.emit("load", (array, *indices, s.const(s.options.index, c)), (scalar,))
+        row.append(x)
+    return s.builder.compose(Vector(scalar, t.cols), row)
+
+
+# -- places --------------------------------------------------------------------------------------------------
+
+
+def place_of(s: Session, node: ast.expr) -> Place | Value:
+    """The place that an assignment target means; an array or view comes back as its value.
+
+    Indices are evaluated here, once.
+    """
+    match node:
+        case ast.Name():
+            operand = read_name(s, node)
+            if isinstance(operand, Value) and isinstance(operand.type, Array):
+                return operand
+            if isinstance(operand, Literal) or (
+                isinstance(operand, Value) and node.id in s.frame.env
+            ):
+                value = s.as_number(node, operand)
+                if isinstance(value, Value):
+                    whole = tuple(range(len(leaves(value.type))))
+                    return Place(NameRoot(node.id, value), value.type, whole)
+        case ast.Attribute():
+            base = place_of(s, node.value)
+            if isinstance(base, Place):
+                return _named_part(s, node, base)
+            raise s.refuse(node, "H0109", f"'{node.attr}' of an array cannot be assigned")
+        case ast.Subscript():
+            with s.at(node):
+                return _indexed_part(s, node, place_of(s, node.value))
+    raise s.refuse(node, "H0109", "this cannot be assigned in a kernel", "not a local or an array element")
+
+
+def _named_part(s: Session, node: ast.Attribute, base: Place) -> Place | Value:
+    found = part(base.type, node.attr)
+    if found is None or base.dynamic:
+        raise no_part(s, node, base.type)
+    t, positions = found
+    place = replace(base, type=t, leaves=tuple(base.leaves[k] for k in positions))
+    return read_place(s, place) if isinstance(t, Array) else place
+
+
+def _indexed_part(s: Session, node: ast.Subscript, base: Place | Value) -> Place | Value:
+    nodes = index_nodes(node)
+    if isinstance(base, Value):
+        t = base.type
+        assert isinstance(t, Array)
+        indices = array_indices(s, node, base, nodes)
+        plain = tuple(i for i in indices if isinstance(i, Value))
+        if len(plain) < t.ndim:
+            return make_view(s, node, base, indices)
+        return Place(ElementRoot(base, plain), t.dtype, tuple(range(len(leaves(t.dtype)))))
+    if not isinstance(base.type, (Vector, Matrix, Quaternion, Transform)) or base.dynamic:
+        raise s.refuse(node, "H0109", f"{describe_type(base.type)} cannot be indexed")
+    _check_axes(s, node, base.type, nodes)
+    mark = s.builder.mark()
+    selected = static_selection(s, base.type, nodes)
+    if selected is not None:
+        t, positions = selected
+        return replace(base, type=t, leaves=tuple(base.leaves[k] for k in positions))
+    s.builder.rollback(mark)
+    return replace(base, dynamic=_dynamic_indices(s, node, base.type, nodes))
+
+
+def place_type(place: Place) -> Type:
+    """The type of what a place holds; with runtime indices the component, or the row of a matrix."""
+    if not place.dynamic:
+        return place.type
+    scalar: Scalar = place.type.dtype  # type: ignore[union-attr,assignment]
+    if isinstance(place.type, Matrix) and len(place.dynamic) == 1:
+        return Vector(scalar, place.type.cols)
+    return scalar
+
+
+def read_place(s: Session, place: Place) -> Value:
+    """The value at a place."""
+    whole = _read_static(s, place)
+    return _dynamic_read(s, whole, place.dynamic) if place.dynamic else whole
+
+
+def _read_static(s: Session, place: Place) -> Value:
+    match place.root:
+        case NameRoot(_, value):
+            if place.type is value.type:
+                return value
+            return take(s, value, place.type, place.leaves)
+        case ElementRoot(array, indices):
+            assert isinstance(array.type, Array)
+            if place.type is array.type.dtype:
+                (value,) = s.builder.emit("load", (array, *indices), (place.type,))
+                return value
+            every = leaves(array.type.dtype)
+            parts = [
+                s.builder.emit("load", (array, *indices), (every[k],), leaf=k)[0] for k in place.leaves
+            ]
+            return parts[0] if isinstance(place.type, Scalar) else s.builder.compose(place.type, parts)  # type: ignore[arg-type]
+
+
+def write_place(s: Session, node: ast.AST, place: Place, operand: Operand) -> None:
+    """Assign to a place: store into memory, or rebind the variable to an updated value."""
+    with s.at(node):
+        value = widen(s, node, s.as_number(node, operand), place_type(place))
+        if place.dynamic:
+            value = _dynamic_write(s, place, value)
+        match place.root:
+            case NameRoot(name, old):
+                if place.type is not old.type:
+                    parts = list(s.builder.parts(old))
+                    for k, x in zip(place.leaves, s.builder.parts(value), strict=True):
+                        parts[k] = x
+                    value = s.builder.compose(old.type, parts)  # type: ignore[arg-type]
+                s.names.setdefault(value, name)
+                s.frame.env[name] = Binding(value, s.span(node))
+            case ElementRoot(array, indices):
+                assert isinstance(array.type, Array)
+                if place.type is array.type.dtype:
+                    s.builder.emit("store", (array, *indices, value))
+                    return
+                for k, x in zip(place.leaves, s.builder.parts(value), strict=True):
+                    s.builder.emit("store", (array, *indices, x), leaf=k)
+
+
+def _dynamic_write(s: Session, place: Place, value: Value) -> Value:
+    """The whole composite with the component at a runtime index replaced."""
+    t = place.type
+    array = _spill(s, _read_static(s, replace(place, dynamic=())))
+    parts = s.builder.parts(value)
+    if isinstance(value.type, Scalar):
+        s.builder.emit("store", (array, *place.dynamic, value))
+    else:
+        for c, x in enumerate(parts):
+            s.builder.emit("store", (array, *place.dynamic, s.const(s.options.index, c), x))
+    shape: tuple[int, ...] = t.shape  # type: ignore[union-attr,assignment]
+    out = []
+    for k in range(len(leaves(t))):
+        where = [k] if len(shape) == 1 else [k // shape[1], k % shape[1]]
+        at = [s.const(s.options.index, w) for w in where]
+        (x,) = s.builder.emit("load", (array, *at), (leaves(t)[k],))
+        out.append(x)
+    return s.builder.compose(t, out)  # type: ignore[arg-type]
+
+
+def update_atomically(s: Session, node: ast.AST, place: Place, kind: str, operand: Operand) -> None:
+    """``a[i] op= v`` on shared memory, leaf by leaf; the right side was rounded before."""
+    root = place.root
+    assert isinstance(root, ElementRoot)
+    assert isinstance(root.array.type, Array)
+    with s.at(node):
+        value = widen(s, node, s.as_number(node, operand), place.type)
+        name = f"atomic_{kind}"
+        if place.type is root.array.type.dtype:
+            s.builder.emit(name, (root.array, *root.indices, value), (place.type,))
+            return
+        for k, x in zip(place.leaves, s.builder.parts(value), strict=True):
+            s.builder.emit(name, (root.array, *root.indices, x), (x.type,), leaf=k)
+
+
+__all__ = ["Place", "attribute", "convert", "place_of", "read_place", "subscript", "write_place"]

@@ -1,0 +1,202 @@
+"""The state of lowering one kernel: builder, frames, errors, and the helpers everything else uses."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from heald.diagnostics import Diagnostic, Note, Span
+from heald.frontend.operands import (
+    Binding,
+    Entry,
+    Literal,
+    Operand,
+    Refused,
+    Retype,
+    Several,
+    Shape,
+    Static,
+    Target,
+    Unset,
+    describe,
+)
+from heald.ir import Builder, Value
+from heald.ops import TABLE
+from heald.types import Scalar, Type, i32, literal_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from heald.frontend.sources import FunctionSource
+
+Resolver = Callable[[str], Any]
+"""Gives the object that holds the overloads of a builtin (``__heald_overloads__``), or None."""
+
+MAX_ERRORS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a specialisation is compiled for.
+
+    Attributes:
+        index: type of ``tid()``, ``a.shape[k]`` and the default of ``range``: i32, or i64 where a launch
+            dim or an extent reaches 2^31.
+        strict_fp: emit no fma.
+    """
+
+    index: Scalar = i32
+    strict_fp: bool = False
+
+
+@dataclass(slots=True)
+class Frame:
+    """One function being lowered: the kernel, or a function inlined into it."""
+
+    source: FunctionSource
+    call: Span | None
+    env: dict[str, Entry]
+    targets: list[Target]
+    declared: dict[str, Type] = field(default_factory=dict)
+
+    def enclosing(self, *kinds: str) -> Target | None:
+        """The innermost target of one of these kinds."""
+        return next((t for t in reversed(self.targets) if t.kind in kinds), None)
+
+
+class Session:
+    """Lowers one kernel.  ``expression`` and ``block`` are the two mutually recursive halves."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        options: Options,
+        expression: Callable[[Session, ast.expr], Operand],
+        block: Callable[[Session, Sequence[ast.stmt]], bool],
+        call_builtin: Callable[[Session, ast.AST, str, tuple[Operand, ...]], Operand],
+    ) -> None:
+        self.builder = Builder(TABLE)
+        self.resolver = resolver
+        self.options = options
+        self.rank = 0
+        self.names: dict[Value, str] = {}
+        self.literals: dict[Value, bool | int | float] = {}
+        self.errors: list[Diagnostic] = []
+        self.frame: Frame = None  # type: ignore[assignment]  # entered before anything is lowered
+        self.inlining: list[tuple[Any, ...]] = []
+        self._expression = expression
+        self._block = block
+        self._call_builtin = call_builtin
+
+    # -- places and errors ---------------------------------------------------------------------------------
+
+    def span(self, node: ast.AST) -> Span:
+        """The place of a node in the function being lowered."""
+        return self.frame.source.span(node, self.frame.call)
+
+    @contextmanager
+    def at(self, node: ast.AST) -> Iterator[None]:
+        """Ops made inside get the place of ``node``."""
+        before = self.builder.span
+        self.builder.span = self.span(node)
+        try:
+            yield
+        finally:
+            self.builder.span = before
+
+    def refuse(
+        self,
+        node: ast.AST,
+        code: str,
+        message: str,
+        label: str = "",
+        notes: Sequence[Note] = (),
+        hint: str = "",
+    ) -> Refused:
+        """The exception that reports a mistake at ``node``."""
+        return Refused(Diagnostic(code, message, self.span(node), label, tuple(notes), hint))
+
+    def report(self, refused: Refused) -> None:
+        """Keep a mistake and go on; repeats (a loop is lowered again) are dropped."""
+        if refused.diagnostic is not None and refused.diagnostic not in self.errors:
+            self.errors.append(refused.diagnostic)
+
+    # -- the two halves ------------------------------------------------------------------------------------
+
+    def expression(self, node: ast.expr) -> Operand:
+        """Lower an expression; its ops get its place."""
+        with self.at(node):
+            return self._expression(self, node)
+
+    def block(self, statements: Sequence[ast.stmt]) -> bool:
+        """Lower statements; False when control cannot fall out of their end."""
+        return self._block(self, statements)
+
+    def call_builtin(
+        self, node: ast.AST, name: str, operands: tuple[Value | Literal, ...]
+    ) -> Value | Literal:
+        """The value of a library function that an operator stands for."""
+        return self.as_number(node, self._call_builtin(self, node, name, operands))
+
+    def number(self, node: ast.expr) -> Value | Literal:
+        """Lower an expression that must be a value."""
+        return self.as_number(node, self.expression(node))
+
+    def as_number(self, node: ast.AST, operand: Operand) -> Value | Literal:
+        """``operand`` where a value is needed."""
+        if isinstance(operand, (Value, Literal)):
+            return operand
+        raise self.refuse(
+            node,
+            "H0107",
+            f"{describe(operand)} is not a value that a kernel can compute with",
+            "a number, vector, matrix, struct or array is needed here",
+        )
+
+    # -- names ---------------------------------------------------------------------------------------
+
+    def bind(self, name: str, operand: Operand, node: ast.AST | None) -> None:
+        """Give a name a meaning in the current frame."""
+        if isinstance(operand, Value):
+            self.names.setdefault(operand, name)
+        span = self.span(node) if node is not None else None
+        self.frame.env[name] = Binding(operand, span)
+
+    def poison(self, names: Iterable[str]) -> None:
+        """Names of a statement that failed: reading them says nothing more."""
+        for name in names:
+            self.frame.env[name] = Unset(None)
+
+    # -- emitting ------------------------------------------------------------------------------------------
+
+    def op(self, name: str, *operands: Value, type: Type | None = None, **attrs: Any) -> Value:
+        """Append a value op."""
+        return self.builder.op(name, *operands, type=type, **attrs)
+
+    def const(self, t: Scalar, value: bool | int | float) -> Value:
+        """A constant whose number the front end remembers."""
+        made = self.builder.const(t, value)
+        self.literals[made] = value
+        return made
+
+    def static_int(self, operand: Operand) -> int | None:
+        """The number of an operand that is an integer known at compile time."""
+        value = operand.value if isinstance(operand, Literal) else None
+        if isinstance(operand, Value):
+            value = self.literals.get(operand)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def type_of(self, operand: Value | Literal) -> Type:
+        """The type of an operand, or the one a literal takes by default."""
+        return literal_type(operand.value) if isinstance(operand, Literal) else operand.type
+
+
+def near_miss(name: str, names: Iterable[str]) -> str:
+    """``'a', 'b'``: up to three names that look like ``name``; empty when none does."""
+    close = difflib.get_close_matches(name, list(dict.fromkeys(names)), n=3, cutoff=0.7)
+    return " or ".join(f"'{c}'" for c in close)
+
