@@ -86,9 +86,9 @@ class OpDef:
             carriers of ``heald.types`` (bfloat16 as uint16); numpy scalars give a numpy scalar.
             Never warns, never raises.
         lower: a template for one LLVM instruction, or ``(emit, op, *names) -> name``.  In a
-            template ``{0} {1} {2}`` are operands, ``{T}`` the result type, ``{A}`` the type of the first
-            operand, ``{C}`` of a condition, ``{S}`` and ``{AS}`` intrinsic suffixes of result and
-            first operand, and any attribute by its name.  ``lowering.lower_op`` takes either.
+            template ``{0} {1} {2}`` are operands, ``{T}`` the result type, ``{A}`` the type of the
+            first operand, ``{C}`` of a condition, ``{S}`` and ``{AS}`` intrinsic suffixes of result
+            and first operand, and any attribute by its name.  ``lowering.lower_op`` takes either.
         smt: ``(encoding, op, *terms) -> term``.
         adjoint: ``(builder, gradient of the result, op) -> gradient of each operand`` (None: no
             flow), built from plain ops, never contracted; or :class:`NoAdjoint`.  It is called for
