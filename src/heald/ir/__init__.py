@@ -4,6 +4,7 @@ from heald.ir.builder import Builder
 from heald.ir.check import check
 from heald.ir.core import Attr, Kernel, Op, Region, Value, has_exit, op_ids, walk
 from heald.ir.effects import Effect, effects_of, region_effects
+from heald.ir.file import KernelFile, dump_kernels, load_kernels
 from heald.ir.hashing import code_hash, equal, span_hash
 from heald.ir.parser import parse
 from heald.ir.structure import (
@@ -37,6 +38,7 @@ __all__ = [
     "Builder",
     "Effect",
     "Kernel",
+    "KernelFile",
     "Op",
     "Region",
     "StructuralOp",
@@ -45,9 +47,11 @@ __all__ = [
     "canonical_text",
     "check",
     "code_hash",
+    "dump_kernels",
     "effects_of",
     "equal",
     "has_exit",
+    "load_kernels",
     "op_ids",
     "parse",
     "region_effects",

@@ -10,7 +10,7 @@ import numpy as np
 from heald.diagnostics import InternalError, Span
 from heald.ir.core import NO_ATTRS, Attr, Op, Region, Value
 from heald.ir.structure import ValueOps
-from heald.types import Array, Composite, Leaf, Scalar, Type, b1, leaves
+from heald.types import Array, Leaf, Scalar, Type, b1, leaves
 
 
 class Builder:
@@ -113,8 +113,11 @@ class Builder:
 
     # -- composites ------------------------------------------------------------------------
 
-    def compose(self, type: Composite, parts: Sequence[Value]) -> Value:
-        """A composite from its leaves."""
+    def compose(self, type: Type, parts: Sequence[Value]) -> Value:
+        """A value from all its leaves; a scalar or array is its own only leaf."""
+        if isinstance(type, (Scalar, Array)):
+            (only,) = parts
+            return only
         (result,) = self.emit("compose", parts, (type,))
         self._composed[result] = tuple(parts)
         return result
