@@ -49,6 +49,7 @@ _ROWS = (
     Code("H0404", "assertion failed"),
     Code("H0405", "read of uninitialised memory"),
     Code("H0406", "stale or foreign handle"),
+    Code("H0407", "local arrays too large"),
     # H07 launch
     Code("H0701", "wrong argument count"),
     Code("H0702", "wrong argument type"),
@@ -57,8 +58,15 @@ _ROWS = (
     Code("H0705", "read-only memory would be written"),
     Code("H0706", "invalid launch dimensions"),
     Code("H0707", "unknown launch option"),
+    Code("H0708", "too many loop iterations in the simulator"),
+    Code("H0709", "not supported by the simulator"),
+    Code("H0710", "function cannot be called from the host"),
     # H08 device
     Code("H0801", "unknown device"),
+    Code("H0802", "out of memory"),
+    Code("H0803", "too many resources"),
+    Code("H0804", "unsupported processor"),
+    Code("H0805", "not available on this device"),
     # H09 files of kernels
     Code("H0901", "malformed kernel text"),
     Code("H0902", "file of another format version"),

@@ -1,0 +1,68 @@
+"""Devices, memory, resource tables, and launching machine code.  Knows artifacts, nothing of the
+compiler."""
+
+from heald.runtime.device import (
+    CPU,
+    SIM,
+    Device,
+    DeviceLike,
+    current_device,
+    devices,
+    get_device,
+    set_device,
+    synchronize,
+)
+from heald.runtime.launch import (
+    LaunchOutcome,
+    ParallelLauncher,
+    check_block_dim,
+    check_dims,
+    launch,
+)
+from heald.runtime.memory import (
+    ZERO_PAGE,
+    Allocation,
+    allocate,
+    byte_span,
+    contiguous_strides,
+    element_count,
+    memory_bytes,
+)
+from heald.runtime.packing import ElementCodec, Packer, Word, codec_of, packer_of
+from heald.runtime.printing import PrintOutput, PrintRecord
+from heald.runtime.resources import Resource, ResourceArray, ResourceTable, table_of
+
+__all__ = [
+    "CPU",
+    "SIM",
+    "ZERO_PAGE",
+    "Allocation",
+    "Device",
+    "DeviceLike",
+    "ElementCodec",
+    "LaunchOutcome",
+    "Packer",
+    "ParallelLauncher",
+    "PrintOutput",
+    "PrintRecord",
+    "Resource",
+    "ResourceArray",
+    "ResourceTable",
+    "Word",
+    "allocate",
+    "byte_span",
+    "check_block_dim",
+    "check_dims",
+    "codec_of",
+    "contiguous_strides",
+    "current_device",
+    "devices",
+    "element_count",
+    "get_device",
+    "launch",
+    "memory_bytes",
+    "packer_of",
+    "set_device",
+    "synchronize",
+    "table_of",
+]
