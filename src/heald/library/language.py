@@ -1,0 +1,110 @@
+"""What files in the kernel language import: types, patterns, ``static``, machine ops as ``m``."""
+
+from typing import Any
+
+from heald.frontend import machine as m
+from heald.types import (
+    BY_NAME,
+    FLOAT,
+    INT,
+    SCALAR,
+    Anything,
+    Matrix,
+    MatrixPattern,
+    Pattern,
+    Quaternion,
+    QuaternionPattern,
+    Transform,
+    TransformPattern,
+    TypeClass,
+    Vector,
+    VectorPattern,
+    b1,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+from heald.types import Scalar as ScalarType
+
+bool_ = b1
+int8, int16, int32, int64 = i8, i16, i32, i64
+uint8, uint16, uint32, uint64 = u8, u16, u32, u64
+float16, bfloat16, float32, float64 = f16, bf16, f32, f64
+
+Float, Int, Scalar = FLOAT, INT, SCALAR
+Signed = TypeClass("Signed", tuple(t for t in BY_NAME.values() if t.kind == "i"))
+Unsigned = TypeClass("Unsigned", tuple(t for t in BY_NAME.values() if t.kind == "u"))
+Half = TypeClass("Half", (f16, bf16))
+"""The 16-bit floats: computed in float32 and rounded once."""
+Full = TypeClass("Full", (f32, f64))
+"""The floats that have an fma."""
+
+
+def Vec(dtype: Any, length: Any) -> Pattern:  # noqa: N802 - reads as the type that it makes
+    """A vector type, or a pattern where component type or length (``"N"``) is generic."""
+    if isinstance(dtype, ScalarType) and isinstance(length, int):
+        return Vector(dtype, length)
+    return VectorPattern(dtype, length)
+
+
+def Mat(dtype: Any, rows: Any, cols: Any) -> Pattern:  # noqa: N802
+    """A matrix type, or the pattern of one where something is generic."""
+    if isinstance(dtype, ScalarType) and isinstance(rows, int) and isinstance(cols, int):
+        return Matrix(dtype, rows, cols)
+    return MatrixPattern(dtype, rows, cols)
+
+
+def Quat(dtype: Any) -> Pattern:  # noqa: N802
+    """A quaternion type or pattern."""
+    return Quaternion(dtype) if isinstance(dtype, ScalarType) else QuaternionPattern(dtype)
+
+
+def Xform(dtype: Any) -> Pattern:  # noqa: N802
+    """A transform type or pattern."""
+    return Transform(dtype) if isinstance(dtype, ScalarType) else TransformPattern(dtype)
+
+
+@m.intrinsic("static")
+def static(value: Any) -> Any:
+    """``for i in static(range(n))`` is unrolled; anything else is evaluated at compile time."""
+    return value
+
+
+__all__ = [
+    "Anything",
+    "Float",
+    "Full",
+    "Half",
+    "Int",
+    "Mat",
+    "Quat",
+    "Scalar",
+    "Signed",
+    "Unsigned",
+    "Vec",
+    "Xform",
+    "bfloat16",
+    "bool_",
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "m",
+    "static",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]

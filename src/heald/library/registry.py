@@ -1,0 +1,220 @@
+"""The table of builtins: what each one is called, which functions define it, and what it promises.
+
+A builtin is one or more functions of one name in the topic modules of this package, each an
+overload. The modules are found by looking into the package and imported on the first look-up.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import FunctionType, MappingProxyType
+from typing import Any, NoReturn
+
+import heald.library
+
+_NO_TOPICS = frozenset({"registry", "language"})
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """The result is the reference's, bit for bit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ulp:
+    """The error is at most ``units`` units in the last place of the exact result.
+
+    A subnormal result has the last place of its format, so there the error is absolute.
+    """
+
+    units: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """The error of each component is at most ``units`` roundings of the largest intermediate
+    magnitude.
+
+    For sums of products, in which terms may cancel, no bound in units of the result exists.
+    """
+
+    units: float
+
+
+Accuracy = Exact | Ulp | Scaled
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Numbers from ``low`` to ``high``, both included."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """Numbers less than the argument of another parameter."""
+
+    parameter: str
+
+
+@dataclass(frozen=True, slots=True)
+class NonZero:
+    """Anything but zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Vectors or quaternions of length one (of a transform: its rotation)."""
+
+
+Domain = Interval | Below | NonZero | Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One function that defines a builtin for some argument types.
+
+    Attributes:
+        function: the definition in the kernel language; its annotations are the type rule.
+        group: heading under which the reference shows it.
+        doc: the reference text.
+        accuracy: the promise about rounding.
+        reference: dotted name of the host function that it is tested against (``mpmath.sin``), or
+        None
+            where the tests bring their own.
+        domain: what arguments must satisfy for the promise to hold; parameters left out take any
+        value. updates: parameters that the call changes.  The function returns their new values
+        followed by its
+            result, and the caller's variables of those argument positions are rebound.
+    """
+
+    function: FunctionType
+    group: str
+    doc: str
+    accuracy: Accuracy
+    reference: str | None
+    domain: Mapping[str, Domain]
+    updates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A builtin, known by its name; kernels call it, and so do other library functions."""
+
+    name: str
+
+    @property
+    def records(self) -> tuple[Overload, ...]:
+        """Every overload, in order of definition; those of another topic are included."""
+        load_topics()
+        return tuple(_OVERLOADS[self.name])
+
+    @property
+    def overloads(self) -> tuple[FunctionType, ...]:
+        """The functions that define it."""
+        return tuple(record.function for record in self.records)
+
+    @property
+    def __heald_overloads__(self) -> tuple[FunctionType, ...]:
+        return self.overloads
+
+    @property
+    def updates(self) -> tuple[str, ...]:
+        """Parameters whose arguments a call changes; the same for every overload."""
+        return self.records[0].updates
+
+    @property
+    def group(self) -> str:
+        """Heading under which the reference shows it."""
+        return self.records[0].group
+
+    @property
+    def doc(self) -> str:
+        """The reference text of all overloads."""
+        return "\n\n".join(dict.fromkeys(record.doc for record in self.records if record.doc))
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        """Refuse: kernels call it."""
+        raise TypeError(f"{self.name} is kernel-language code and cannot be called as Python")
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A function of the kernel language that library functions share and users do not see."""
+
+    function: FunctionType
+
+    @property
+    def name(self) -> str:
+        """The name it has in error messages."""
+        return self.function.__name__
+
+    @property
+    def __heald_overloads__(self) -> tuple[FunctionType, ...]:
+        return (self.function,)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        """Refuse: kernels call it."""
+        raise TypeError(f"{self.name} is kernel-language code and cannot be called as Python")
+
+
+TABLE: dict[str, Builtin] = {}
+"""Every builtin of the topics imported so far; :func:`load_topics` completes it."""
+
+_OVERLOADS: dict[str, list[Overload]] = {}
+
+
+def builtin(
+    *,
+    group: str,
+    accuracy: Accuracy = Exact(),
+    reference: str | None = None,
+    domain: Mapping[str, Domain] = MappingProxyType({}),
+    updates: tuple[str, ...] = (),
+) -> Callable[[FunctionType], Builtin]:
+    """Registers an overload under the function's name and puts the builtin in the function's place.
+
+    Raises:
+        ValueError: ``domain`` or ``updates`` names no parameter.
+    """
+
+    def register(function: FunctionType) -> Builtin:
+        name = function.__name__
+        parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
+        for named in (*domain, *updates):
+            if named not in parameters:
+                raise ValueError(f"{name} has no parameter {named!r}")
+        doc = inspect.cleandoc(function.__doc__ or "")
+        record = Overload(
+            function, group, doc, accuracy, reference, MappingProxyType(dict(domain)), updates
+        )
+        _OVERLOADS.setdefault(name, []).append(record)
+        return TABLE.setdefault(name, Builtin(name))
+
+    return register
+
+
+def helper(function: FunctionType) -> Helper:
+    """Marks a function of the kernel language that is no builtin."""
+    return Helper(function)
+
+
+def lookup(name: str) -> Builtin | None:
+    """The builtin of this name, or None."""
+    load_topics()
+    return TABLE.get(name)
+
+
+@cache
+def load_topics() -> None:
+    """Import every topic module; the first call does the work."""
+    for module in pkgutil.iter_modules(heald.library.__path__):
+        if module.name not in _NO_TOPICS:
+            importlib.import_module(f"heald.library.{module.name}")
