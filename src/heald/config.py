@@ -1,6 +1,8 @@
-"""Settings: defaults, overridden by the environment (``HEALD_*``), overridden by assigning attributes.
+"""Settings: defaults, overridden by the environment (``HEALD_*``), overridden by assigning
+attributes.
 
-``wp.config`` is this module's single ``Config`` object.  Unknown names are refused, so a typo is never silent.
+``wp.config`` is this module's single ``Config`` object.  Unknown names are refused, so a typo is
+never silent.
 """
 
 from __future__ import annotations

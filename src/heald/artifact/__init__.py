@@ -1,6 +1,7 @@
 """What a compiler hands to a runtime.  The runtime knows these records and never WIR."""
 
 from heald.artifact.condition import LaunchCondition, LinearTerm, Symbol
+from heald.artifact.errors import fault_error
 from heald.artifact.faults import Fault, FaultKind
 from heald.artifact.records import Access, Artifact, Parameter, PrintFormat, Site
 
@@ -15,4 +16,5 @@ __all__ = [
     "PrintFormat",
     "Site",
     "Symbol",
+    "fault_error",
 ]

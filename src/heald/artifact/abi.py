@@ -1,7 +1,9 @@
 """The launch ABI: byte offsets that code generators and runtimes agree on.
 
-A CPU entry is ``void entry(const Header*, const void* args, i64 lo, i64 hi)`` and runs the threads with linear
-index in [lo, hi), row-major over the launch dims.  ``args`` holds the parameters packed in order with natural
+A CPU entry is ``void entry(const Header*, const void* args, i64 lo, i64 hi)`` and runs the threads
+with linear
+index in [lo, hi), row-major over the launch dims.  ``args`` holds the parameters packed in order
+with natural
 alignment (``types.parameter_layout``); an array is ``{pointer, i64 shape[n], i64 byte_stride[n]}``.
 """
 
@@ -28,7 +30,8 @@ FAULT_SIZE = 112
 NO_THREAD = (1 << 63) - 1
 
 # Resource table: RESOURCE_CAPACITY records.
-# A handle is kind << 56 | generation << 32 | index; a record is live when its word 0 equals the handle.
+# A handle is kind << 56 | generation << 32 | index; a record is live when its word 0 equals the
+# handle.
 RESOURCE_CAPACITY = 4096
 RESOURCE_SIZE = 256
 RESOURCE_HANDLE = 0  # u64, 0 when free

@@ -1,4 +1,5 @@
-"""Launch conditions: what must hold of dims, shapes and by-value integers for a variant to be right."""
+"""Launch conditions: what must hold of dims, shapes and by-value integers for a variant to be
+right."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ _LIMIT = 1 << 63
 class Symbol:
     """A number known at launch.
 
-    ``kind`` is ``dim`` (launch extent ``axis``), ``shape`` (extent ``axis`` of array leaf ``leaf`` of parameter
+    ``kind`` is ``dim`` (launch extent ``axis``), ``shape`` (extent ``axis`` of array leaf ``leaf``
+    of parameter
     ``parameter``) or ``value`` (integer leaf ``leaf`` of parameter ``parameter``).
     """
 

@@ -18,7 +18,8 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """``message`` says what is wrong in the user's words, ``label`` the fact at ``span``, ``hint`` what to type."""
+    """``message`` says what is wrong in the user's words, ``label`` the fact at ``span``, ``hint``
+    what to type."""
 
     code: str
     message: str

@@ -1,4 +1,5 @@
-"""Python source to WIR: names, types, overloads, inlining, SSA, contraction.  See ``docs/language.md``."""
+"""Python source to WIR: names, types, overloads, inlining, SSA, contraction.  See
+``docs/language.md``."""
 
 from heald.frontend.lower import lower_call, lower_kernel, parameter_patterns
 from heald.frontend.machine import intrinsic

@@ -1,4 +1,5 @@
-"""Operators: what Python means by them on numbers and on composites, and where a sum becomes an fma."""
+"""Operators: what Python means by them on numbers and on composites, and where a sum becomes an
+fma."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from heald.frontend.operands import Literal, describe
 from heald.frontend.scan import is_product
 from heald.frontend.session import Session
 from heald.ir import Value
-from heald.types import Composite, Scalar, Struct, Type, b1, f32, f64
+from heald.types import Scalar, Struct, Type, b1, f32, f64
 
 Number = Value | Literal
 
@@ -63,7 +64,8 @@ def symbol(op: ast.operator) -> str:
     return _SYMBOLS[type(op)]
 
 
-# -- binary operators ----------------------------------------------------------------------------------
+# -- binary operators
+# ----------------------------------------------------------------------------------
 
 
 def binary_expression(s: Session, node: ast.BinOp) -> Number:
@@ -185,7 +187,7 @@ def _like(s: Session, node: ast.AST, op: str, component: Number, other: Number) 
         raise s.refuse(
             node,
             "H0201",
-            f"{op} of components of {describe(component)} with {describe(other)} would change their type",
+            f"{op} of {describe(component)} components with {describe(other)} changes their type",
             hint=f"cast the scalar: wp.{t.public}(...)",
         )
     return _arith(s, node, op, component, _as_scalar(s, node, other, t))
@@ -300,7 +302,6 @@ def _fold(s: Session, node: ast.AST, op: str, a: Literal, b: Literal) -> Literal
     return Literal(value)
 
 
-
 def unary(s: Session, node: ast.UnaryOp) -> Number:
     """``-x``, ``+x``, ``~x`` and ``not x``."""
     operand = s.number(node.operand)
@@ -345,7 +346,6 @@ def _invert(s: Session, node: ast.AST, operand: Number) -> Number:
     if not (isinstance(t, Scalar) and (t.is_integer or t is b1)):
         raise s.refuse(node, "H0201", f"~ works on integers, not on {describe(operand)}")
     return s.op("inot", operand)
-
 
 
 def compare(s: Session, node: ast.AST, op: ast.cmpop, a: Number, b: Number) -> Number:
@@ -422,9 +422,7 @@ def _product_type(s: Session, x: Number, y: Number) -> tuple[Type | None, Scalar
     return None
 
 
-def _component_wise(
-    s: Session, shape: Type, one: Callable[..., Value], *operands: Number
-) -> Value:
+def _component_wise(s: Session, shape: Type, one: Callable[..., Value], *operands: Number) -> Value:
     """Apply a scalar rule to every component; scalars and literals stand for all components."""
     assert not isinstance(shape, Scalar)
     columns = [
@@ -438,8 +436,7 @@ def _component_wise(
     return s.builder.compose(_retyped(shape, parts[0].type), parts)
 
 
-def _retyped(shape: Type, t: Type) -> Composite:
+def _retyped(shape: Type, t: Type) -> Type:
     assert isinstance(t, Scalar)
     assert composite_scalar(shape) is t, "component-wise arithmetic keeps the component type"
-    return shape  # type: ignore[return-value]
-
+    return shape

@@ -12,7 +12,7 @@ from typing import Any
 from heald.diagnostics import Note
 from heald.frontend.captures import operand_of
 from heald.frontend.constructors import construct
-from heald.frontend.conversions import as_value, convert, widen
+from heald.frontend.conversions import as_value, widen
 from heald.frontend.intrinsics import INTRINSICS, PYTHON, Arguments
 from heald.frontend.machine import MachineOp
 from heald.frontend.machine_calls import call_machine_op
@@ -38,6 +38,7 @@ from heald.types import (
     Scalar,
     Type,
     TypeClass,
+    as_concrete,
     as_type,
     can_widen,
     fits,
@@ -57,7 +58,7 @@ _HINTS = {
     "exec": "a kernel is compiled; there is nothing to execute at run time",
     "getattr": "write the attribute with a dot; names are resolved at compile time",
     "setattr": "write the assignment; names are resolved at compile time",
-    "round": "Python's round() gives an int, ties to even: use wp.rint (ties to even) or wp.round (ties away)",
+    "round": "Python's round() gives an int: use wp.rint (ties to even) or wp.round (ties away)",
     "sum": "write a loop",
     "sorted": "sort on the host, or with wp.utils.radix_sort_pairs",
     "isinstance": "types are known at compile time: write `if type(x) is wp.float32`",
@@ -89,8 +90,8 @@ def call(s: Session, node: ast.Call) -> Operand:
         builtin = _python_builtin(s, obj)
         if builtin is not None:
             return call_overloads(s, arguments, _name_of(obj), builtin.__heald_overloads__)
-        t = as_type(obj)
-        if t is not None and not is_generic(t):
+        t = as_concrete(obj)
+        if t is not None:
             return construct(s, arguments, t)
     raise _unsupported(s, node, obj)
 
@@ -127,7 +128,9 @@ def _arguments(s: Session, node: ast.Call) -> Arguments:
         if isinstance(argument, ast.Starred):
             operand = s.expression(argument.value)
             if not isinstance(operand, Several):
-                raise s.refuse(argument, "H0104", "only a tuple known at compile time can be spread")
+                raise s.refuse(
+                    argument, "H0104", "only a tuple known at compile time can be spread"
+                )
             positional += operand.items
         else:
             positional.append(s.expression(argument))
@@ -167,7 +170,8 @@ def _static(s: Session, node: ast.Call) -> Operand:
 
 
 def _python_value(s: Session, operand: Operand) -> tuple[Any, ...]:
-    """What ``wp.static`` sees of a local: its number, its object, or (to ask its length and type) itself."""
+    """What ``wp.static`` sees of a local: its number, its object, or (to ask its length and type)
+    itself."""
     match operand:
         case Literal(value) | Static(value):
             return (value,)
@@ -221,7 +225,8 @@ def _name_of(obj: Any) -> str:
     return getattr(obj, "__name__", None) or getattr(obj, "name", None) or repr(obj)
 
 
-# -- arguments that a call updates ---------------------------------------------------------------------------
+# -- arguments that a call updates
+# ---------------------------------------------------------------------------
 
 
 def updated_names(s: Session, node: ast.Call) -> list[str]:
@@ -254,7 +259,8 @@ def _rebind_updated(s: Session, arguments: Arguments, callee: Any, result: Opera
     return rest[0] if len(rest) == 1 else Several(rest)
 
 
-# -- overloads -----------------------------------------------------------------------------------------------
+# -- overloads
+# -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,7 +396,11 @@ def _fit(s: Session, pattern: Pattern, operand: Operand, known: dict[str, Any]) 
         return 8 if callable(getattr(operand, "object", None)) else None
     if isinstance(pattern, TypeClass):
         t = known[pattern.name]
-        own = operand.type if isinstance(operand, Value) else literal_type(getattr(operand, "value", 0))
+        own = (
+            operand.type
+            if isinstance(operand, Value)
+            else literal_type(getattr(operand, "value", 0))
+        )
         return 2 if own is t else 4
     if isinstance(operand, Literal):
         if not isinstance(pattern, Scalar) or not fits(operand.value, pattern):
@@ -455,10 +465,12 @@ def signature_text(function: FunctionType) -> str:
 def _pattern_text(pattern: Pattern) -> str:
     if isinstance(pattern, TypeClass):
         return pattern.name
-    return describe_type(pattern) if not is_generic(pattern) else repr(pattern)
+    t = as_concrete(pattern)
+    return repr(pattern) if t is None else describe_type(t)
 
 
-# -- inlining ------------------------------------------------------------------------------------------------
+# -- inlining
+# ------------------------------------------------------------------------------------------------
 
 
 def inline(
@@ -505,7 +517,11 @@ def _identity(operand: Operand) -> object:
 
 
 def _scoped(
-    s: Session, node: ast.AST, function: FunctionType, body: Sequence[ast.stmt], env: dict[str, Entry]
+    s: Session,
+    node: ast.AST,
+    function: FunctionType,
+    body: Sequence[ast.stmt],
+    env: dict[str, Entry],
 ) -> Operand:
     """A function with early returns; return types climb until all returns agree."""
     target, mark = s.frame.targets[0], s.builder.mark()
@@ -534,6 +550,3 @@ def _scoped(
     if target.returns == -1 and results:
         return results[0]
     return Several(results) if results else Static(None)
-
-
-__all__ = ["call", "call_builtin", "call_overloads", "callee_of", "convert", "intrinsic_name"]

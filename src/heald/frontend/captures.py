@@ -11,7 +11,7 @@ import numpy as np
 from heald.diagnostics import Diagnostic
 from heald.frontend.operands import Binding, Operand, Refused, Several, Static, Unset, literal_of
 from heald.frontend.session import Session, near_miss
-from heald.types import Array, as_type, is_generic, leaves
+from heald.types import Array, Scalar, as_concrete, leaves
 
 
 def read_name(s: Session, node: ast.Name) -> Operand:
@@ -35,15 +35,16 @@ def read_name(s: Session, node: ast.Name) -> Operand:
 
 
 def operand_of(s: Session, node: ast.AST, value: Any) -> Operand:
-    """A captured Python object: numbers become literals, host vectors constants, the rest stays Python."""
+    """A captured Python object: numbers become literals, host vectors constants, the rest stays
+    Python."""
     if isinstance(value, enum.Enum) and not isinstance(value, (int, float)):
         value = value.value
     number = literal_of(value)
     if number is not None:
         return number
     if isinstance(value, np.generic):
-        scalar = as_type(type(value))
-        if scalar is None or is_generic(scalar):
+        scalar = as_concrete(type(value))
+        if not isinstance(scalar, Scalar):
             raise _unusable(s, node, value, f"numpy type {type(value).__name__} has no kernel type")
         return s.const(scalar, value.item())
     if isinstance(value, (tuple, list)):
@@ -51,15 +52,15 @@ def operand_of(s: Session, node: ast.AST, value: Any) -> Operand:
     described = getattr(type(value), "__heald_type__", None)
     if isinstance(value, type) or described is None:
         return Static(value)
-    composite = as_type(described)
-    if composite is None or is_generic(composite) or isinstance(composite, Array):
+    composite = as_concrete(described)
+    if composite is None or isinstance(composite, Array):
         raise _unusable(s, node, value, "an array is passed as an argument, not captured")
-    parts = leaves(composite)
-    if any(isinstance(leaf, Array) for leaf in parts):
-        raise _unusable(s, node, value, "a struct with arrays is passed as an argument, not captured")
-    constants = [
-        s.const(leaf, leaf(x).item()) for leaf, x in zip(parts, value.leaves, strict=True)  # type: ignore[operator, union-attr, arg-type]
-    ]
+    constants = []
+    for leaf, x in zip(leaves(composite), value.leaves, strict=True):
+        if isinstance(leaf, Array):
+            why = "a struct with arrays is passed as an argument, not captured"
+            raise _unusable(s, node, value, why)
+        constants.append(s.const(leaf, leaf(x).item()))
     return s.builder.compose(composite, constants)
 
 
@@ -69,5 +70,5 @@ def _unusable(s: Session, node: ast.AST, value: Any, why: str) -> Refused:
         "H0304",
         f"captured {type(value).__name__} cannot be used in a kernel",
         why,
-        hint="captured numbers, vectors, functions and types are compiled in; pass the rest as arguments",
+        hint="numbers, vectors, functions and types are compiled in; pass the rest as arguments",
     )

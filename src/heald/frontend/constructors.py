@@ -63,8 +63,8 @@ def _dense(s: Session, arguments: Arguments, t: Vector | Matrix | Quaternion | T
                 one = _component(s, arguments, only, t.dtype)
                 return s.builder.compose(t, [one] * count)
         elif type(only.type) is type(t) and len(leaves(only.type)) == count:
-            parts = [_component(s, arguments, x, t.dtype) for x in s.builder.parts(only)]
-            return s.builder.compose(t, parts)
+            converted = [_component(s, arguments, x, t.dtype) for x in s.builder.parts(only)]
+            return s.builder.compose(t, converted)
     parts = _flattened(s, arguments, t, operands)
     if len(parts) != count:
         raise _wrong_components(s, arguments, t, operands)
@@ -94,9 +94,14 @@ def _flattened(
 
 
 def _component(s: Session, arguments: Arguments, operand: Value | Literal, t: Scalar) -> Value:
-    """A component given to a constructor is converted as by a cast between floats, else it must widen."""
+    """A component given to a constructor is converted as by a cast between floats, else it must
+    widen."""
     if isinstance(operand, Literal):
-        return convert(s, arguments.node, operand, t) if t.is_float else widen(s, arguments.node, operand, t)
+        return (
+            convert(s, arguments.node, operand, t)
+            if t.is_float
+            else widen(s, arguments.node, operand, t)
+        )
     return convert(s, arguments.node, operand, t)
 
 
@@ -110,7 +115,7 @@ def _wrong_components(
         "wp.matrix_from_rows and wp.matrix_from_cols take vectors",
         Quaternion: "give x, y, z, w, or a vector of 3 and w",
         Transform: "give a position of 3 and a quaternion, or 7 numbers",
-    }[type(t)]  # type: ignore[index]
+    }[type(t)]
     given = ", ".join(describe(o) for o in operands)
     return s.refuse(
         arguments.node, "H0206", f"{describe_type(t)} cannot be made of ({given})", hint=hint

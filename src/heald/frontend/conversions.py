@@ -37,9 +37,15 @@ def _does_not_fit(s: Session, node: ast.AST, literal: Literal, t: Scalar) -> Ref
     name = describe_type(t)
     hint = f"write wp.{name}({literal.value!r}) if the conversion is meant"
     if t.is_integer and isinstance(literal.value, int):
-        hint = f"{name} holds {t.lowest} to {t.highest}; use a wider type, for example wp.int64(...)"
+        hint = (
+            f"{name} holds {t.lowest} to {t.highest}; use a wider type, for example wp.int64(...)"
+        )
     return s.refuse(
-        node, "H0202", f"the literal {literal.value!r} does not fit {name}", "this literal", hint=hint
+        node,
+        "H0202",
+        f"the literal {literal.value!r} does not fit {name}",
+        "this literal",
+        hint=hint,
     )
 
 
@@ -51,13 +57,17 @@ def as_value(s: Session, node: ast.AST, operand: Value | Literal) -> Value:
 
 
 def convert(s: Session, node: ast.AST, operand: Value | Literal, t: Scalar) -> Value:
-    """The explicit conversion ``t(operand)``: truncates, saturates or rounds as DESIGN section 4 says."""
+    """The explicit conversion ``t(operand)``: truncates, saturates or rounds as DESIGN section 4
+    says."""
     if isinstance(operand, Literal):
         return _convert_literal(s, node, operand.value, t)
     source = operand.type
     if not isinstance(source, Scalar):
         raise s.refuse(
-            node, "H0201", f"cannot convert {describe(operand)} to {describe_type(t)}", "not a number"
+            node,
+            "H0201",
+            f"cannot convert {describe(operand)} to {describe_type(t)}",
+            "not a number",
         )
     if source is t:
         return operand
@@ -99,7 +109,8 @@ def _convert_literal(s: Session, node: ast.AST, value: bool | int | float, t: Sc
 
 
 def widen(s: Session, node: ast.AST, operand: Value | Literal, t: Type) -> Value:
-    """``operand`` where a ``t`` is expected: literals adapt, scalars widen, nothing narrows in silence."""
+    """``operand`` where a ``t`` is expected: literals adapt, scalars widen, nothing narrows in
+    silence."""
     if isinstance(operand, Literal):
         if isinstance(t, Scalar):
             return materialise(s, node, operand, t)
@@ -154,8 +165,8 @@ def meeting_type(a: Value | Literal, b: Value | Literal, ta: Type, tb: Type) -> 
     if isinstance(a, Literal) and isinstance(b, Literal):
         return join(ta, tb)
     if isinstance(a, Literal) or isinstance(b, Literal):
-        literal, t = (a.value, tb) if isinstance(a, Literal) else (b.value, ta)  # type: ignore[union-attr]
-        if isinstance(literal, float) and t.is_integer:
+        literal, t = (a, tb) if isinstance(a, Literal) else (b, ta)
+        if isinstance(literal, Literal) and isinstance(literal.value, float) and t.is_integer:
             return join(f32, t)
         return t
     return join(ta, tb)
@@ -206,9 +217,9 @@ def composite_scalar(t: Type) -> Scalar | None:
     return None
 
 
-def scalar_leaves(s: Session, value: Value) -> tuple[Value, ...]:
-    """All leaves of a composite value."""
-    return s.builder.parts(value)
+def shape_of(t: Type) -> tuple[int, ...]:
+    """The shape of a vector, matrix, quaternion or transform; empty for anything else."""
+    return t.shape if isinstance(t, (Vector, Matrix, Quaternion, Transform)) else ()
 
 
 def is_plain(t: Type) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from heald.frontend.arithmetic import binary_expression, compare, unary
 from heald.frontend.calls import call
 from heald.frontend.captures import operand_of, read_name
-from heald.frontend.conversions import as_value, is_plain, join_types, truth, widen
-from heald.frontend.operands import Literal, Operand, Refused, Several, Static, describe
+from heald.frontend.conversions import is_plain, join_types, truth, widen
+from heald.frontend.operands import Literal, Operand, Several, Static, describe
 from heald.frontend.places import attribute, subscript
 from heald.frontend.session import Session
 from heald.ir import Effect, Op, Value, effects_of
@@ -85,10 +85,13 @@ def _constant(s: Session, node: ast.Constant) -> Operand:
         return Literal(value)
     if value is None or isinstance(value, str):
         return Static(value)
-    raise s.refuse(node, "H0101", f"a {type(value).__name__} literal is not part of the kernel language")
+    raise s.refuse(
+        node, "H0101", f"a {type(value).__name__} literal is not part of the kernel language"
+    )
 
 
-# -- choice --------------------------------------------------------------------------------------------------
+# -- choice
+# --------------------------------------------------------------------------------------------------
 
 
 def _conditional(s: Session, node: ast.IfExp) -> Operand:
@@ -105,7 +108,8 @@ def _choose(
     then: Callable[[], Value | Literal],
     other: Callable[[], Value | Literal],
 ) -> Value:
-    """``then if condition else other``: a select where both sides are short and harmless, else an if."""
+    """``then if condition else other``: a select where both sides are short and harmless, else an
+    if."""
     sides = []
     for side in (then, other):
         s.builder.open()
@@ -125,7 +129,7 @@ def _choose(
             s.builder.extend(ops)
         parts = [s.builder.parts(value) for _, value in arms]
         chosen = [s.op("select", condition, a, b) for a, b in zip(*parts, strict=True)]
-        return chosen[0] if len(chosen) == 1 and chosen[0].type is t else s.builder.compose(t, chosen)  # type: ignore[arg-type]
+        return s.builder.compose(t, chosen)
     regions = []
     for ops, value in arms:
         s.builder.open(ops)
@@ -180,19 +184,15 @@ def _bool_op(s: Session, node: ast.BoolOp, values: Sequence[ast.expr]) -> Operan
     return _choose(s, node, first, rest, known) if is_and else _choose(s, node, first, known, rest)
 
 
-# -- comparison ----------------------------------------------------------------------------------------------
+# -- comparison
+# ----------------------------------------------------------------------------------------------
 
 
 def _comparison(s: Session, node: ast.Compare) -> Operand:
     """A chain evaluates each operand once and stops at the first comparison that fails."""
     if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return _identity(s, node)
-    left = _comparable(s, node.left)
-    return _chain(s, node, left, 0)
-
-
-def _comparable(s: Session, node: ast.expr) -> Operand:
-    return s.expression(node)
+    return _chain(s, node, s.expression(node.left), 0)
 
 
 def _chain(s: Session, node: ast.Compare, left: Operand, k: int) -> Value | Literal:
@@ -202,12 +202,12 @@ def _chain(s: Session, node: ast.Compare, left: Operand, k: int) -> Value | Lite
         return test
     if isinstance(test, Literal):
         return _chain(s, node, right, k + 1) if test.value else test
-    return _choose(
-        s, node, test, lambda: _chain(s, node, right, k + 1), lambda: s.const(b1, False)
-    )
+    return _choose(s, node, test, lambda: _chain(s, node, right, k + 1), lambda: s.const(b1, False))
 
 
-def _one(s: Session, node: ast.Compare, op: ast.cmpop, left: Operand, right: Operand) -> Value | Literal:
+def _one(
+    s: Session, node: ast.Compare, op: ast.cmpop, left: Operand, right: Operand
+) -> Value | Literal:
     if isinstance(op, (ast.In, ast.NotIn, ast.Is, ast.IsNot)):
         raise s.refuse(node, "H0101", "'in' and chained 'is' are not part of the kernel language")
     if isinstance(left, Static) or isinstance(right, Static):
@@ -245,6 +245,3 @@ def _same_object(left: Operand, right: Operand) -> bool | None:
     if Static(None) in (left, right):
         return False
     return None
-
-
-__all__ = ["Refused", "as_value", "expression"]

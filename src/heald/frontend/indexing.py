@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heald.frontend.conversions import convert
-from heald.frontend.operands import Literal, Operand, Several, describe, describe_type
+from heald.frontend.operands import Literal, Operand, Several, Static, describe, describe_type
 from heald.frontend.session import Session
 from heald.ir import Value
 from heald.types import Array, Scalar, Type, i64
@@ -31,14 +31,16 @@ def index_nodes(node: ast.Subscript) -> list[ast.expr]:
     return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
-def array_indices(s: Session, node: ast.AST, array: Value, parts: Sequence[ast.expr]) -> list[Index]:
+def array_indices(
+    s: Session, node: ast.AST, array: Value, parts: Sequence[ast.expr]
+) -> list[Index]:
     """Lower the indices of an array, left to right, each once."""
     t = array.type
     assert isinstance(t, Array)
-    operands: list[tuple[ast.expr, Operand | None]] = []
+    operands: list[tuple[ast.expr, Operand]] = []
     for part in parts:
         if isinstance(part, ast.Slice):
-            operands.append((part, None))
+            operands.append((part, Static(None)))
             continue
         operand = s.expression(part)
         items = operand.items if isinstance(operand, Several) else (operand,)
@@ -53,7 +55,7 @@ def array_indices(s: Session, node: ast.AST, array: Value, parts: Sequence[ast.e
     return [
         _stretch(s, part, array, axis)
         if isinstance(part, ast.Slice)
-        else array_index(s, part, array, axis, s.as_number(part, operand))  # type: ignore[arg-type]
+        else array_index(s, part, array, axis, s.as_number(part, operand))
         for axis, (part, operand) in enumerate(operands)
     ]
 
@@ -61,7 +63,8 @@ def array_indices(s: Session, node: ast.AST, array: Value, parts: Sequence[ast.e
 def array_index(
     s: Session, node: ast.AST, array: Value, axis: int, operand: Value | Literal
 ) -> Value:
-    """One index.  A negative literal counts from the end, a negative runtime index is out of bounds."""
+    """One index.  A negative literal counts from the end, a negative runtime index is out of
+    bounds."""
     with s.at(node):
         if isinstance(operand, Literal):
             if isinstance(operand.value, bool) or not isinstance(operand.value, int):
@@ -105,7 +108,8 @@ def extent_of(s: Session, array: Value, axis: int) -> Value:
 
 
 def _stretch(s: Session, node: ast.Slice, array: Value, axis: int) -> Stretch:
-    """A slice as in Python: literal negatives count from the end, what lies beyond the end is cut off.
+    """A slice as in Python: literal negatives count from the end, what lies beyond the end is cut
+    off.
 
     Everything is computed in 64 bit.  A negative runtime start is out of bounds (never wrapped).
     """

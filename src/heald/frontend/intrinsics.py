@@ -1,4 +1,5 @@
-"""Builtins that the front end lowers by itself: threads, memory, printing, checks, compile-time questions."""
+"""Builtins that the front end lowers by itself: threads, memory, printing, checks, compile-time
+questions."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heald.frontend.arithmetic import binary, compare, negate
-from heald.frontend.conversions import as_value, composite_scalar, convert, widen
+from heald.frontend.arithmetic import binary, compare
+from heald.frontend.conversions import as_value, composite_scalar, shape_of, widen
 from heald.frontend.indexing import array_index, extent_of
 from heald.frontend.operands import (
     Literal,
@@ -18,25 +19,10 @@ from heald.frontend.operands import (
     Shape,
     Static,
     describe,
-    describe_type,
 )
 from heald.frontend.session import Session, near_miss
 from heald.ir import ATOMICS, Value
-from heald.types import (
-    Array,
-    Matrix,
-    Scalar,
-    Struct,
-    Type,
-    as_type,
-    b1,
-    f32,
-    f64,
-    i32,
-    i64,
-    is_generic,
-    leaves,
-)
+from heald.types import Array, Matrix, Scalar, Struct, Type, as_concrete, f32, f64, leaves
 
 _MAX_RANK = 4
 _MAX_LOCAL_ELEMENTS = 1 << 16
@@ -60,7 +46,9 @@ class Arguments:
         """Operands by name; the first ``required`` names must be given."""
         if len(self.positional) > len(names):
             raise s.refuse(
-                self.node, "H0305", f"{len(self.positional)} arguments, at most {len(names)} are taken"
+                self.node,
+                "H0305",
+                f"{len(self.positional)} arguments, at most {len(names)} are taken",
             )
         bound = dict(zip(names, self.positional, strict=False))
         for name, operand in self.named.items():
@@ -87,7 +75,8 @@ def _intrinsic(name: str) -> Callable[[Intrinsic], Intrinsic]:
     return enter
 
 
-# -- threads -------------------------------------------------------------------------------------------------
+# -- threads
+# -------------------------------------------------------------------------------------------------
 
 
 def thread_indices(s: Session, node: ast.AST, count: int) -> Operand:
@@ -111,7 +100,8 @@ def _block_dim(s: Session, arguments: Arguments) -> Operand:
     return s.op("block_dim")
 
 
-# -- compile-time questions ----------------------------------------------------------------------------------
+# -- compile-time questions
+# ----------------------------------------------------------------------------------
 
 
 @_intrinsic("len")
@@ -126,7 +116,7 @@ def _len(s: Session, arguments: Arguments) -> Operand:
         case Value(type=Array()):
             return extent_of(s, operand, 0)
         case Value() if composite_scalar(operand.type) is not None:
-            return Literal(operand.type.shape[0])  # type: ignore[union-attr,index]
+            return Literal(shape_of(operand.type)[0])
     raise s.refuse(arguments.node, "H0201", f"{describe(operand)} has no length")
 
 
@@ -138,7 +128,8 @@ def _type(s: Session, arguments: Arguments) -> Operand:
     raise s.refuse(arguments.node, "H0107", f"type() of {describe(operand)}")
 
 
-# -- memory --------------------------------------------------------------------------------------------------
+# -- memory
+# --------------------------------------------------------------------------------------------------
 
 
 @_intrinsic("zeros")
@@ -147,9 +138,11 @@ def _zeros(s: Session, arguments: Arguments) -> Operand:
     bound = arguments.bind(s, ("shape", "dtype"), 2)
     shape = _static_shape(s, arguments, bound["shape"])
     annotation = bound["dtype"]
-    dtype = as_type(annotation.object) if isinstance(annotation, Static) else None
-    if dtype is None or is_generic(dtype) or isinstance(dtype, Array):
-        raise s.refuse(arguments.node, "H0207", "dtype must be a scalar, vector, matrix or struct type")
+    dtype = as_concrete(annotation.object) if isinstance(annotation, Static) else None
+    if dtype is None or isinstance(dtype, Array):
+        raise s.refuse(
+            arguments.node, "H0207", "dtype must be a scalar, vector, matrix or struct type"
+        )
     t = Array(dtype, len(shape), "local", shape)
     (value,) = s.builder.emit("alloc", (), (t,))
     return value
@@ -221,7 +214,8 @@ for _name in ATOMICS:
     INTRINSICS[_name] = _atomic(_name.removeprefix("atomic_"))
 
 
-# -- printing ------------------------------------------------------------------------------------------------
+# -- printing
+# ------------------------------------------------------------------------------------------------
 
 _CONVERSION = re.compile(r"%([-+ #0]*)(\d*)(\.\d+)?(?:hh|h|ll|l|z|j|t|L)?([A-Za-z%])")
 
@@ -312,9 +306,7 @@ def _parse_template(s: Session, arguments: Arguments, text: str) -> tuple[str, l
         if letter == "%":
             return "%%"
         if letter not in "diuxXoceEfFgGaA":
-            raise s.refuse(
-                arguments.node, "H0107", f"printf knows no conversion '{match.group()}'"
-            )
+            raise s.refuse(arguments.node, "H0107", f"printf knows no conversion '{match.group()}'")
         letters.append(letter)
         return f"%{flags}{width}{precision or ''}{letter}"
 
@@ -324,7 +316,8 @@ def _parse_template(s: Session, arguments: Arguments, text: str) -> tuple[str, l
     return out, letters
 
 
-# -- checks --------------------------------------------------------------------------------------------------
+# -- checks
+# --------------------------------------------------------------------------------------------------
 
 
 def _expect(s: Session, arguments: Arguments, test: Operand, name: str) -> Operand:
@@ -362,7 +355,9 @@ def _expect_near(s: Session, arguments: Arguments) -> Operand:
     for part in s.builder.parts(difference):
         t = part.type
         if t not in (f32, f64):
-            raise s.refuse(node, "H0201", f"expect_near compares float32 or float64, not {describe(part)}")
+            raise s.refuse(
+                node, "H0201", f"expect_near compares float32 or float64, not {describe(part)}"
+            )
         limit = widen(s, node, tolerance, t)
         near = s.op("fcmp", s.op("fabs", part), limit, pred="ole")
         total = near if total is None else s.op("iand", total, near)
@@ -371,5 +366,3 @@ def _expect_near(s: Session, arguments: Arguments) -> Operand:
 
 PYTHON: dict[Any, str] = {len: "len", type: "type", print: "print"}
 """Python's own functions that are intrinsics."""
-
-__all__ = ["INTRINSICS", "PYTHON", "Arguments", "b1", "convert", "describe_type", "f32", "i32", "i64", "negate"]

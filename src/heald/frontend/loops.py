@@ -1,4 +1,5 @@
-"""Loops: counted, endless and condition loops, query iteration, and loops unrolled at compile time."""
+"""Loops: counted, endless and condition loops, query iteration, and loops unrolled at compile
+time."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from heald.diagnostics import Diagnostic, Note
-from heald.frontend.calls import call_builtin, callee_of, intrinsic_name, updated_names
+from heald.frontend.calls import call_builtin, callee_of, updated_names
 from heald.frontend.conversions import as_value, convert, is_plain, join_types, truth, widen
 from heald.frontend.operands import (
     Binding,
@@ -35,7 +36,9 @@ _CONDITION_EFFECTS = Effect.WRITE | Effect.SYNC | Effect.PRINT | Effect.EXIT
 def for_statement(s: Session, node: ast.For) -> bool:
     """``for`` over ``range``, over a query, or unrolled over ``wp.static(range(...))``."""
     if node.orelse:
-        raise s.refuse(node.orelse[0], "H0101", "'else' of a loop is not part of the kernel language")
+        raise s.refuse(
+            node.orelse[0], "H0101", "'else' of a loop is not part of the kernel language"
+        )
     callee = callee_of(s, node.iter) if isinstance(node.iter, ast.Call) else None
     if callee is range:
         assert isinstance(node.iter, ast.Call)
@@ -56,7 +59,8 @@ def for_statement(s: Session, node: ast.For) -> bool:
     )
 
 
-# -- the common frame of loops -------------------------------------------------------------------------------
+# -- the common frame of loops
+# -------------------------------------------------------------------------------
 
 
 def _carried(s: Session, body: Sequence[ast.stmt], extra: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -65,9 +69,9 @@ def _carried(s: Session, body: Sequence[ast.stmt], extra: tuple[str, ...] = ()) 
     out = []
     for name in names:
         entry = s.frame.env.get(name)
-        if isinstance(entry, Binding) and isinstance(entry.operand, Value):
-            if is_plain(entry.operand.type):
-                out.append(name)
+        operand = entry.operand if isinstance(entry, Binding) else None
+        if isinstance(operand, Value) and is_plain(operand.type):
+            out.append(name)
     return tuple(out)
 
 
@@ -83,7 +87,12 @@ def loop_values(s: Session, node: ast.AST, target: Target) -> list[Value]:
                 None
                 if why is None
                 else Diagnostic(
-                    why.code, why.message, s.span(node), "needed by the next iteration", why.notes, why.hint
+                    why.code,
+                    why.message,
+                    s.span(node),
+                    "needed by the next iteration",
+                    why.notes,
+                    why.hint,
                 )
             )
         value = as_value(s, node, s.as_number(node, entry.operand))
@@ -172,7 +181,11 @@ def _head(node: ast.For | ast.While) -> ast.expr:
 
 
 def _body(
-    s: Session, node: ast.For | ast.While, target: Target, args: Sequence[Value], body: Sequence[ast.stmt]
+    s: Session,
+    node: ast.For | ast.While,
+    target: Target,
+    args: Sequence[Value],
+    body: Sequence[ast.stmt],
 ) -> Region:
     """The body region; its terminator is the next iteration."""
     s.builder.open()
@@ -193,7 +206,8 @@ def _arguments(s: Session, target: Target) -> list[Value]:
     return args
 
 
-# -- range ---------------------------------------------------------------------------------------------------
+# -- range
+# --------------------------------------------------------------------------------------------------
 
 
 def _for_range(s: Session, node: ast.For, call: ast.Call) -> bool:
@@ -225,8 +239,8 @@ def _loop_name(s: Session, node: ast.For) -> str:
 
 
 def _runs_once(s: Session, lo: Value, hi: Value, step: Value) -> bool:
-    known = [s.static_int(v) for v in (lo, hi, step)]
-    return None not in known and known[2] != 0 and len(range(*known)) > 0  # type: ignore[arg-type]
+    known = [k for v in (lo, hi, step) if (k := s.static_int(v)) is not None]
+    return len(known) == 3 and known[2] != 0 and len(range(*known)) > 0
 
 
 def _range_bounds(s: Session, call: ast.Call) -> tuple[Value, Value, Value]:
@@ -255,17 +269,23 @@ def _range_bounds(s: Session, call: ast.Call) -> tuple[Value, Value, Value]:
 
 def _not_integer(s: Session, node: ast.AST, operand: Value | Literal) -> Refused:
     return s.refuse(
-        node, "H0201", f"range takes integers, not {describe(operand)}", hint="write int(...) around it"
+        node,
+        "H0201",
+        f"range takes integers, not {describe(operand)}",
+        hint="write int(...) around it",
     )
 
 
-# -- while ---------------------------------------------------------------------------------------------------
+# -- while
+# --------------------------------------------------------------------------------------------------
 
 
 def while_statement(s: Session, node: ast.While) -> bool:
     """``while``; a condition with effects becomes an endless loop that breaks."""
     if node.orelse:
-        raise s.refuse(node.orelse[0], "H0101", "'else' of a loop is not part of the kernel language")
+        raise s.refuse(
+            node.orelse[0], "H0101", "'else' of a loop is not part of the kernel language"
+        )
 
     def lower(target: Target, inits: list[Value]) -> tuple[Value, ...]:
         assert target.types is not None
@@ -318,11 +338,13 @@ def _break_unless(s: Session, node: ast.AST, target: Target, test: Value) -> Non
     s.builder.emit("if", (test,), (), regions)
 
 
-# -- queries -------------------------------------------------------------------------------------------------
+# -- queries
+# -------------------------------------------------------------------------------------------------
 
 
 def _for_query(s: Session, node: ast.For, query: Value) -> bool:
-    """``for j in query``: the library's ``iterate(state) -> (state, ok, value)`` until it is not ok."""
+    """``for j in query``: the library's ``iterate(state) -> (state, ok, value)`` until it is not
+    ok."""
     name = _loop_name(s, node)
     hidden = f"<query at {node.lineno}:{node.col_offset}>"
     s.frame.env[hidden] = Binding(query, s.span(node.iter))
@@ -353,7 +375,8 @@ def _for_query(s: Session, node: ast.For, query: Value) -> bool:
     return True
 
 
-# -- unrolled ------------------------------------------------------------------------------------------------
+# -- unrolled
+# ------------------------------------------------------------------------------------------------
 
 
 def _unrolled(s: Session, node: ast.For, items: Sequence[Operand]) -> bool:
@@ -370,4 +393,3 @@ def _unrolled(s: Session, node: ast.For, items: Sequence[Operand]) -> bool:
             break
     s.frame.targets.pop()
     return alive
-

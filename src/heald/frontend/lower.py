@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import FunctionType, MappingProxyType
 
-from heald.diagnostics import CompileError, Diagnostic
+from heald.diagnostics import Diagnostic
 from heald.diagnostics.errors import collect
 from heald.frontend.calls import call_builtin, call_overloads
+from heald.frontend.conversions import as_value
 from heald.frontend.expressions import expression
 from heald.frontend.intrinsics import Arguments
 from heald.frontend.operands import Binding, Entry, Operand, Refused, Several, Static, Target
@@ -62,18 +63,19 @@ def lower_kernel(
         types: one type for each parameter.
         resolver: finds library builtins by name.
         options: what to compile for.
-        statics: parameters bound to Python objects at compile time instead (functions passed as values).
+        statics: parameters bound to Python objects at compile time instead (functions passed as
+        values).
 
     Raises:
         CompileError: with every mistake found, up to ten.
     """
-    s = Session(resolver, options, expression, block, call_builtin)
     source = read_source(function)
     names = [p.name for p in parameters_of(function) if p.name not in statics]
     params = tuple(Value(t) for t in types)
     env: dict[str, Entry] = {name: Binding(Static(value), None) for name, value in statics.items()}
     nodes = {p.name: p.node for p in parameters_of(function)}
-    s.frame = Frame(source, None, env, [Target("kernel")])
+    frame = Frame(source, None, env, [Target("kernel")])
+    s = Session(resolver, options, frame, expression, block, call_builtin)
     for name, param in zip(names, params, strict=True):
         s.bind(name, param, nodes[name])
     s.builder.span = source.span(source.tree, None)
@@ -110,9 +112,9 @@ def lower_call(
     Raises:
         CompileError: no overload fits, or its body has mistakes.
     """
-    s = Session(resolver, options, expression, block, call_builtin)
     source = read_source(functions[0])
-    s.frame = Frame(source, None, {}, [Target("kernel")])
+    frame = Frame(source, None, {}, [Target("kernel")])
+    s = Session(resolver, options, frame, expression, block, call_builtin)
     params = tuple(Value(t) for t in types)
     s.builder.span = source.span(source.tree, None)
     s.builder.open()
@@ -146,8 +148,5 @@ def _results(s: Session, operand: Operand) -> tuple[Value, ...]:
     out = []
     for item in items:
         number = s.as_number(node, item)
-        out.append(number if isinstance(number, Value) else s.const(s.type_of(number), number.value))  # type: ignore[arg-type]
+        out.append(as_value(s, node, number))
     return tuple(out)
-
-
-__all__ = ["CompileError", "lower_call", "lower_kernel", "parameter_patterns"]

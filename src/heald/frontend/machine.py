@@ -1,6 +1,7 @@
 """Intrinsics: names that the front end lowers by itself.
 
-``machine.fsqrt(x)`` in a library function is the machine op ``fsqrt``; nothing is contracted or converted.
+``machine.fsqrt(x)`` in a library function is the machine op ``fsqrt``; nothing is contracted or
+converted.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ class MachineOp:
     name: str
 
     def __call__(self, *operands: Any, **attrs: Any) -> NoReturn:
+        """Refuse: machine ops have no meaning on the host."""
         raise TypeError(f"machine.{self.name} can be called in kernel-language code only")
 
 

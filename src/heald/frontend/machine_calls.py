@@ -8,19 +8,17 @@ from heald.frontend.intrinsics import Arguments
 from heald.frontend.operands import Literal, Operand, Static, describe
 from heald.frontend.session import Session
 from heald.ir import Value
-from heald.types import Pattern, Scalar, as_type, b1, is_generic, literal_type
+from heald.types import Scalar, Type, as_concrete, b1, literal_type
 
 
 def call_machine_op(s: Session, arguments: Arguments, name: str) -> Operand:
     """Emit the op.  A trailing type is the declared result type; keywords are attributes."""
     operands = list(arguments.positional)
-    declared: Pattern | None = None
+    declared: Type | None = None
     if operands and isinstance(operands[-1], Static):
-        declared = as_type(operands.pop().object)  # type: ignore[union-attr]
+        declared = _declared(s, arguments, operands.pop())
     attrs = {key: _attribute(s, arguments, key, value) for key, value in arguments.named.items()}
     values = _values(s, arguments, name, [s.as_number(arguments.node, o) for o in operands])
-    if declared is not None and is_generic(declared):
-        raise s.refuse(arguments.node, "H0207", f"machine.{name} needs a concrete result type")
     try:
         return s.op(name, *values, type=declared, **attrs)
     except InternalError as error:
@@ -30,7 +28,16 @@ def call_machine_op(s: Session, arguments: Arguments, name: str) -> Operand:
         ) from None
 
 
-def _attribute(s: Session, arguments: Arguments, key: str, operand: Operand) -> bool | int | float | str:
+def _declared(s: Session, arguments: Arguments, operand: Operand) -> Type:
+    declared = as_concrete(operand.object) if isinstance(operand, Static) else None
+    if declared is None:
+        raise s.refuse(arguments.node, "H0207", f"{describe(operand)} is not a concrete type")
+    return declared
+
+
+def _attribute(
+    s: Session, arguments: Arguments, key: str, operand: Operand
+) -> bool | int | float | str:
     value = operand.value if isinstance(operand, Literal) else getattr(operand, "object", None)
     if isinstance(operand, Value):
         value = s.static_int(operand)
@@ -42,7 +49,8 @@ def _attribute(s: Session, arguments: Arguments, key: str, operand: Operand) -> 
 def _values(
     s: Session, arguments: Arguments, name: str, operands: list[Value | Literal]
 ) -> list[Value]:
-    """Literals take the type of the first typed operand; the condition of ``select`` stands apart."""
+    """Literals take the type of the first typed operand; the condition of ``select`` stands
+    apart."""
     skip = 1 if name == "select" else 0
     typed = [o.type for o in operands[skip:] if isinstance(o, Value)]
     out = []

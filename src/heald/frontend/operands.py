@@ -8,7 +8,28 @@ from typing import Any
 
 from heald.diagnostics import Diagnostic, Span
 from heald.ir import Value
-from heald.types import Scalar, Type
+from heald.types import (
+    Array,
+    Matrix,
+    Quaternion,
+    Scalar,
+    Struct,
+    Transform,
+    Type,
+    Vector,
+    b1,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +73,8 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Unset:
-    """A name that cannot be read here.  ``diagnostic`` explains why; None where an error was reported already."""
+    """A name that cannot be read here.  ``diagnostic`` explains why; None where an error was
+    reported already."""
 
     diagnostic: Diagnostic | None
 
@@ -61,15 +83,17 @@ Entry = Binding | Unset
 
 
 class Refused(Exception):
-    """Lowering of a statement stopped; ``diagnostic`` is None when the cause was reported already."""
+    """Lowering of a statement stopped; ``diagnostic`` is None when the cause was reported
+    already."""
 
     def __init__(self, diagnostic: Diagnostic | None) -> None:
         super().__init__(diagnostic.message if diagnostic else "reported already")
         self.diagnostic = diagnostic
 
 
-class Retype(Exception):  # noqa: N818 - a control-flow signal, not an error
-    """Carried or returned types were too narrow: lower that loop or function again with ``types``."""
+class Retype(Exception):
+    """Carried or returned types were too narrow: lower that loop or function again with
+    ``types``."""
 
     def __init__(self, target: Target, types: Sequence[Type]) -> None:
         super().__init__("lower again")
@@ -79,7 +103,8 @@ class Retype(Exception):  # noqa: N818 - a control-flow signal, not an error
 
 @dataclass(eq=False, slots=True)
 class Target:
-    """Where exits go: a loop with its carried names, a function scope, the kernel, or an unrolled loop."""
+    """Where exits go: a loop with its carried names, a function scope, the kernel, or an unrolled
+    loop."""
 
     kind: str
     names: tuple[str, ...] = ()
@@ -114,5 +139,30 @@ def describe(operand: Operand) -> str:
 
 
 def describe_type(t: Type) -> str:
-    """A type as users write it."""
-    return t.public if isinstance(t, Scalar) else repr(t).removeprefix("heald.")
+    """A type as users write it: ``float32``, ``vec3``, ``array(dtype=vec3, ndim=2)``."""
+    match t:
+        case Scalar():
+            return t.public
+        case Vector(dtype, length) if 2 <= length <= 4 and dtype in _SUFFIX:
+            return f"vec{length}{_SUFFIX[dtype]}"
+        case Matrix(dtype, rows, cols) if 2 <= rows <= 4 and rows == cols and dtype in _SUFFIX:
+            return f"mat{rows}{cols}{_SUFFIX[dtype]}"
+        case Quaternion(dtype) | Transform(dtype) if dtype in _SUFFIX:
+            return ("quat" if isinstance(t, Quaternion) else "transform") + _SUFFIX[dtype]
+        case Struct(name):
+            return name
+        case Array(dtype, ndim):
+            return f"array(dtype={describe_type(dtype)}, ndim={ndim})"
+    return repr(t).removeprefix("heald.")
+
+
+def default_text(t: Type) -> str:
+    """How users write the zero of a type."""
+    if isinstance(t, Scalar) and t in _ZERO:
+        return _ZERO[t]
+    return f"{describe_type(t)}()" if isinstance(t, Struct) else f"wp.{describe_type(t)}()"
+
+
+_SUFFIX = {f32: "", f64: "d", f16: "h", i32: "i", i64: "l", i16: "s", i8: "b", u8: "ub", u16: "us"}
+_SUFFIX |= {u32: "ui", u64: "ul"}
+_ZERO = {f32: "0.0", i32: "0", b1: "False"}

@@ -1,4 +1,5 @@
-"""Places: names, array elements, and parts of either, that can be read, assigned and updated in place."""
+"""Places: names, array elements, and parts of either, that can be read, assigned and updated in
+place."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from heald.frontend.captures import read_name
-from heald.frontend.conversions import convert, widen
+from heald.frontend.conversions import widen
 from heald.frontend.indexing import (
     Stretch,
     array_indices,
@@ -31,6 +32,7 @@ from heald.frontend.session import Session, near_miss
 from heald.ir import Value
 from heald.types import (
     Array,
+    Dense,
     Matrix,
     Quaternion,
     Scalar,
@@ -63,7 +65,8 @@ class ElementRoot:
 class Place:
     """A part of a root: some of its leaves, seen as one value of ``type``.
 
-    ``dynamic`` are runtime component indices into the leaves, for ``v[i]`` with ``i`` not known at compile time.
+    ``dynamic`` are runtime component indices into the leaves, for ``v[i]`` with ``i`` not known at
+    compile time.
     """
 
     root: NameRoot | ElementRoot
@@ -72,7 +75,8 @@ class Place:
     dynamic: tuple[Value, ...] = ()
 
 
-# -- parts of composites -------------------------------------------------------------------------------------
+# -- parts of composites
+# -------------------------------------------------------------------------------------
 
 
 def part(t: Type, name: str) -> tuple[Type, tuple[int, ...]] | None:
@@ -114,13 +118,17 @@ def no_part(s: Session, node: ast.Attribute, t: Type) -> Refused:
     names = ", ".join(part_names(t))
     hint = f"did you mean {near}?" if near else f"it has {names}" if names else ""
     return s.refuse(
-        node, "H0303", f"{describe_type(t)} has no attribute '{node.attr}'", "no such name", hint=hint
+        node,
+        "H0303",
+        f"{describe_type(t)} has no attribute '{node.attr}'",
+        "no such name",
+        hint=hint,
     )
 
 
-def static_selection(s: Session, t: Type, nodes: list[ast.expr]) -> _Selection | None:
+def static_selection(s: Session, t: Dense, nodes: list[ast.expr]) -> _Selection | None:
     """Leaves selected by indices known at compile time (numbers and slices), else None."""
-    shape = t.shape  # type: ignore[union-attr]
+    shape = t.shape
     if len(nodes) > len(shape):
         return None
     axes: list[list[int] | int] = []
@@ -150,15 +158,15 @@ def static_selection(s: Session, t: Type, nodes: list[ast.expr]) -> _Selection |
 _Selection = tuple[Type, tuple[int, ...]]
 
 
-def _select(t: Type, axes: list[list[int] | int]) -> _Selection:
-    scalar: Scalar = t.dtype  # type: ignore[union-attr,assignment]
+def _select(t: Dense, axes: list[list[int] | int]) -> _Selection:
+    scalar = t.dtype
     kept = [a for a in axes if isinstance(a, list)]
     rows = axes[0] if isinstance(axes[0], list) else [axes[0]]
     if len(axes) == 1:
         positions = tuple(rows)
     else:
         cols = axes[1] if isinstance(axes[1], list) else [axes[1]]
-        width = t.shape[1]  # type: ignore[union-attr,misc]
+        width = t.shape[1]
         positions = tuple(r * width + c for r in rows for c in cols)
     match [len(k) for k in kept]:
         case []:
@@ -184,10 +192,11 @@ def _slice_part(s: Session, node: ast.expr | None) -> int | None:
 def take(s: Session, value: Value, t: Type, positions: tuple[int, ...]) -> Value:
     """The part of a composite value."""
     parts = [s.builder.extract(value, k) for k in positions]
-    return parts[0] if isinstance(t, (Scalar, Array)) else s.builder.compose(t, parts)
+    return s.builder.compose(t, parts)
 
 
-# -- reading -------------------------------------------------------------------------------------------------
+# -- reading
+# -------------------------------------------------------------------------------------------------
 
 
 def attribute(s: Session, node: ast.Attribute, operand_of: Callable[..., Operand]) -> Operand:
@@ -268,7 +277,9 @@ def _item(s: Session, node: ast.Subscript, items: tuple[Operand, ...]) -> Operan
     position = s.static_int(s.expression(node.slice))
     if position is None or not -len(items) <= position < len(items):
         raise s.refuse(
-            node, "H0209", f"a tuple of {len(items)} needs an index known at compile time and inside it"
+            node,
+            "H0209",
+            f"a tuple of {len(items)} needs an index known at compile time and inside it",
         )
     return items[position]
 
@@ -285,27 +296,30 @@ def read_element(s: Session, node: ast.AST, array: Value, indices: list[Value | 
 
 
 def _component(s: Session, node: ast.Subscript, base: Value, nodes: list[ast.expr]) -> Value:
-    _check_axes(s, node, base.type, nodes)
+    t = _dense(base.type)
+    _check_axes(s, node, t, nodes)
     mark = s.builder.mark()
-    selected = static_selection(s, base.type, nodes)
+    selected = static_selection(s, t, nodes)
     if selected is not None:
         return take(s, base, *selected)
     s.builder.rollback(mark)
-    return _dynamic_read(s, base, _dynamic_indices(s, node, base.type, nodes))
+    return _dynamic_read(s, base, _dynamic_indices(s, node, t, nodes))
 
 
-def _check_axes(s: Session, node: ast.AST, t: Type, nodes: list[ast.expr]) -> None:
-    axes = len(t.shape)  # type: ignore[union-attr,arg-type]
+def _check_axes(s: Session, node: ast.AST, t: Dense, nodes: list[ast.expr]) -> None:
+    axes = len(t.shape)
     if len(nodes) > axes:
-        raise s.refuse(node, "H0209", f"{len(nodes)} indices for {describe_type(t)}", f"it has {axes}")
+        raise s.refuse(
+            node, "H0209", f"{len(nodes)} indices for {describe_type(t)}", f"it has {axes}"
+        )
 
 
 def _dynamic_indices(
-    s: Session, node: ast.AST, t: Type, nodes: list[ast.expr]
+    s: Session, node: ast.AST, t: Dense, nodes: list[ast.expr]
 ) -> tuple[Value, ...]:
     """Runtime component indices; a literal among them counts from the end when negative."""
     out = []
-    for part_node, extent in zip(nodes, t.shape, strict=False):  # type: ignore[union-attr,arg-type]
+    for part_node, extent in zip(nodes, t.shape, strict=False):
         if isinstance(part_node, ast.Slice):
             raise s.refuse(node, "H0209", "a slice next to a runtime index is not supported here")
         operand = s.number(part_node)
@@ -319,11 +333,16 @@ def _dynamic_indices(
     return tuple(out)
 
 
+def _dense(t: Type) -> Dense:
+    assert isinstance(t, (Vector, Matrix, Quaternion, Transform))
+    return t
+
+
 def _spill(s: Session, value: Value) -> Value:
     """A composite in a local array, so that it can be indexed at run time."""
-    t = value.type
-    shape: tuple[int, ...] = t.shape  # type: ignore[union-attr,assignment]
-    (array,) = s.builder.emit("alloc", (), (Array(t.dtype, len(shape), "local", shape),))  # type: ignore[union-attr,arg-type]
+    t = _dense(value.type)
+    shape = t.shape
+    (array,) = s.builder.emit("alloc", (), (Array(t.dtype, len(shape), "local", shape),))
     for k, x in enumerate(s.builder.parts(value)):
         where = [k] if len(shape) == 1 else [k // shape[1], k % shape[1]]
         at = [s.const(s.options.index, w) for w in where]
@@ -333,9 +352,9 @@ def _spill(s: Session, value: Value) -> Value:
 
 def _dynamic_read(s: Session, value: Value, indices: tuple[Value, ...]) -> Value:
     array = _spill(s, value)
-    t = value.type
-    scalar: Scalar = t.dtype  # type: ignore[union-attr,assignment]
-    if len(indices) == len(t.shape):  # type: ignore[union-attr,arg-type]
+    t = _dense(value.type)
+    scalar = t.dtype
+    if len(indices) == len(t.shape):
         (result,) = s.builder.emit("load", (array, *indices), (scalar,))
         return result
     assert isinstance(t, Matrix)
@@ -346,7 +365,8 @@ def _dynamic_read(s: Session, value: Value, indices: tuple[Value, ...]) -> Value
     return s.builder.compose(Vector(scalar, t.cols), row)
 
 
-# -- places --------------------------------------------------------------------------------------------------
+# -- places
+# --------------------------------------------------------------------------------------------------
 
 
 def place_of(s: Session, node: ast.expr) -> Place | Value:
@@ -374,7 +394,9 @@ def place_of(s: Session, node: ast.expr) -> Place | Value:
         case ast.Subscript():
             with s.at(node):
                 return _indexed_part(s, node, place_of(s, node.value))
-    raise s.refuse(node, "H0109", "this cannot be assigned in a kernel", "not a local or an array element")
+    raise s.refuse(
+        node, "H0109", "this cannot be assigned in a kernel", "not a local or an array element"
+    )
 
 
 def _named_part(s: Session, node: ast.Attribute, base: Place) -> Place | Value:
@@ -409,10 +431,11 @@ def _indexed_part(s: Session, node: ast.Subscript, base: Place | Value) -> Place
 
 
 def place_type(place: Place) -> Type:
-    """The type of what a place holds; with runtime indices the component, or the row of a matrix."""
+    """The type of what a place holds; with runtime indices the component, or the row of a
+    matrix."""
     if not place.dynamic:
         return place.type
-    scalar: Scalar = place.type.dtype  # type: ignore[union-attr,assignment]
+    scalar = _dense(place.type).dtype
     if isinstance(place.type, Matrix) and len(place.dynamic) == 1:
         return Vector(scalar, place.type.cols)
     return scalar
@@ -437,9 +460,12 @@ def _read_static(s: Session, place: Place) -> Value:
                 return value
             every = leaves(array.type.dtype)
             parts = [
-                s.builder.emit("load", (array, *indices), (every[k],), leaf=k)[0] for k in place.leaves
+                s.builder.emit("load", (array, *indices), (every[k],), leaf=k)[0]
+                for k in place.leaves
             ]
-            return parts[0] if isinstance(place.type, Scalar) else s.builder.compose(place.type, parts)  # type: ignore[arg-type]
+            return (
+                parts[0] if isinstance(place.type, Scalar) else s.builder.compose(place.type, parts)
+            )
 
 
 def write_place(s: Session, node: ast.AST, place: Place, operand: Operand) -> None:
@@ -454,7 +480,7 @@ def write_place(s: Session, node: ast.AST, place: Place, operand: Operand) -> No
                     parts = list(s.builder.parts(old))
                     for k, x in zip(place.leaves, s.builder.parts(value), strict=True):
                         parts[k] = x
-                    value = s.builder.compose(old.type, parts)  # type: ignore[arg-type]
+                    value = s.builder.compose(old.type, parts)
                 s.names.setdefault(value, name)
                 s.frame.env[name] = Binding(value, s.span(node))
             case ElementRoot(array, indices):
@@ -468,7 +494,7 @@ def write_place(s: Session, node: ast.AST, place: Place, operand: Operand) -> No
 
 def _dynamic_write(s: Session, place: Place, value: Value) -> Value:
     """The whole composite with the component at a runtime index replaced."""
-    t = place.type
+    t = _dense(place.type)
     array = _spill(s, _read_static(s, replace(place, dynamic=())))
     parts = s.builder.parts(value)
     if isinstance(value.type, Scalar):
@@ -476,14 +502,14 @@ def _dynamic_write(s: Session, place: Place, value: Value) -> Value:
     else:
         for c, x in enumerate(parts):
             s.builder.emit("store", (array, *place.dynamic, s.const(s.options.index, c), x))
-    shape: tuple[int, ...] = t.shape  # type: ignore[union-attr,assignment]
+    shape = t.shape
     out = []
     for k in range(len(leaves(t))):
         where = [k] if len(shape) == 1 else [k // shape[1], k % shape[1]]
         at = [s.const(s.options.index, w) for w in where]
         (x,) = s.builder.emit("load", (array, *at), (leaves(t)[k],))
         out.append(x)
-    return s.builder.compose(t, out)  # type: ignore[arg-type]
+    return s.builder.compose(t, out)
 
 
 def update_atomically(s: Session, node: ast.AST, place: Place, kind: str, operand: Operand) -> None:
@@ -499,6 +525,3 @@ def update_atomically(s: Session, node: ast.AST, place: Place, kind: str, operan
             return
         for k, x in zip(place.leaves, s.builder.parts(value), strict=True):
             s.builder.emit(name, (root.array, *root.indices, x), (x.type,), leaf=k)
-
-
-__all__ = ["Place", "attribute", "convert", "place_of", "read_place", "subscript", "write_place"]

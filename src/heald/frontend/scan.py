@@ -12,7 +12,8 @@ def assigned_names(
 ) -> tuple[str, ...]:
     """Names bound by these statements, in order of first appearance.
 
-    ``v.x = e`` and ``v[i] = e`` rebind ``v`` where ``v`` is a value (and do no harm where it is an array).
+    ``v.x = e`` and ``v[i] = e`` rebind ``v`` where ``v`` is a value (and do no harm where it is an
+    array).
     ``updated`` gives the names that a call rebinds, such as ``state`` in ``wp.randf(state)``.
     """
     found: dict[str, None] = {}

@@ -1,4 +1,5 @@
-"""The state of lowering one kernel: builder, frames, errors, and the helpers everything else uses."""
+"""The state of lowering one kernel: builder, frames, errors, and the helpers everything else
+uses."""
 
 from __future__ import annotations
 
@@ -16,17 +17,13 @@ from heald.frontend.operands import (
     Literal,
     Operand,
     Refused,
-    Retype,
-    Several,
-    Shape,
-    Static,
     Target,
     Unset,
     describe,
 )
 from heald.ir import Builder, Value
 from heald.ops import TABLE
-from heald.types import Scalar, Type, i32, literal_type
+from heald.types import Array, Scalar, Type, i32, literal_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +41,8 @@ class Options:
     """What a specialisation is compiled for.
 
     Attributes:
-        index: type of ``tid()``, ``a.shape[k]`` and the default of ``range``: i32, or i64 where a launch
+        index: type of ``tid()``, ``a.shape[k]`` and the default of ``range``: i32, or i64 where a
+        launch
             dim or an extent reaches 2^31.
         strict_fp: emit no fma.
     """
@@ -75,6 +73,7 @@ class Session:
         self,
         resolver: Resolver,
         options: Options,
+        frame: Frame,
         expression: Callable[[Session, ast.expr], Operand],
         block: Callable[[Session, Sequence[ast.stmt]], bool],
         call_builtin: Callable[[Session, ast.AST, str, tuple[Operand, ...]], Operand],
@@ -86,13 +85,14 @@ class Session:
         self.names: dict[Value, str] = {}
         self.literals: dict[Value, bool | int | float] = {}
         self.errors: list[Diagnostic] = []
-        self.frame: Frame = None  # type: ignore[assignment]  # entered before anything is lowered
+        self.frame = frame
         self.inlining: list[tuple[Any, ...]] = []
         self._expression = expression
         self._block = block
         self._call_builtin = call_builtin
 
-    # -- places and errors ---------------------------------------------------------------------------------
+    # -- places and errors
+    # ---------------------------------------------------------------------------------
 
     def span(self, node: ast.AST) -> Span:
         """The place of a node in the function being lowered."""
@@ -125,7 +125,8 @@ class Session:
         if refused.diagnostic is not None and refused.diagnostic not in self.errors:
             self.errors.append(refused.diagnostic)
 
-    # -- the two halves ------------------------------------------------------------------------------------
+    # -- the two halves
+    # ------------------------------------------------------------------------------------
 
     def expression(self, node: ast.expr) -> Operand:
         """Lower an expression; its ops get its place."""
@@ -157,7 +158,8 @@ class Session:
             "a number, vector, matrix, struct or array is needed here",
         )
 
-    # -- names ---------------------------------------------------------------------------------------
+    # -- names
+    # ---------------------------------------------------------------------------------------
 
     def bind(self, name: str, operand: Operand, node: ast.AST | None) -> None:
         """Give a name a meaning in the current frame."""
@@ -167,11 +169,15 @@ class Session:
         self.frame.env[name] = Binding(operand, span)
 
     def poison(self, names: Iterable[str]) -> None:
-        """Names of a statement that failed: reading them says nothing more."""
+        """Names of a statement that failed say no more when read; arrays keep their meaning."""
         for name in names:
-            self.frame.env[name] = Unset(None)
+            entry = self.frame.env.get(name)
+            operand = entry.operand if isinstance(entry, Binding) else None
+            if not (isinstance(operand, Value) and isinstance(operand.type, Array)):
+                self.frame.env[name] = Unset(None)
 
-    # -- emitting ------------------------------------------------------------------------------------------
+    # -- emitting
+    # ------------------------------------------------------------------------------------------
 
     def op(self, name: str, *operands: Value, type: Type | None = None, **attrs: Any) -> Value:
         """Append a value op."""
@@ -199,4 +205,3 @@ def near_miss(name: str, names: Iterable[str]) -> str:
     """``'a', 'b'``: up to three names that look like ``name``; empty when none does."""
     close = difflib.get_close_matches(name, list(dict.fromkeys(names)), n=3, cutoff=0.7)
     return " or ".join(f"'{c}'" for c in close)
-

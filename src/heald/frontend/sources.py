@@ -1,4 +1,5 @@
-"""The source of Python functions: syntax trees with file coordinates, and the names a function can see."""
+"""The source of Python functions: syntax trees with file coordinates, and the names a function can
+see."""
 
 from __future__ import annotations
 
@@ -28,6 +29,7 @@ class FunctionSource:
 
     @property
     def name(self) -> str:
+        """The name after ``def``."""
         return self.function.__name__
 
     def span(self, node: ast.AST, call: Span | None) -> Span:
@@ -71,7 +73,8 @@ class FunctionSource:
         return [*self.function.__code__.co_freevars, *self.function.__globals__, *vars(builtins)]
 
     def namespace(self) -> dict[str, Any]:
-        """Globals and closure values as one dictionary, to evaluate annotations and ``wp.static``."""
+        """Globals and closure values as one dictionary, to evaluate annotations and
+        ``wp.static``."""
         names = dict(self.function.__globals__)
         for name in self.function.__code__.co_freevars:
             found = self.lookup(name)
@@ -85,7 +88,8 @@ def read_source(function: FunctionType) -> FunctionSource:
     """The syntax tree of a function; a file is parsed once for all of its functions.
 
     Raises:
-        CompileError: H0106, the source is not available, is no longer what was compiled, or is a lambda.
+        CompileError: H0106, the source is not available, is no longer what was compiled, or is a
+        lambda.
     """
     code = function.__code__
     file = code.co_filename
@@ -119,9 +123,11 @@ def _functions_of(lines: tuple[str, ...]) -> Mapping[tuple[str, int], ast.Functi
 
 def _why_no_source(file: str) -> str:
     if file == "<stdin>":
-        return "the plain Python prompt keeps no source; use IPython, a notebook, Python 3.13+ or a file"
+        return "the Python prompt keeps no source; use IPython, a notebook, Python 3.13+ or a file"
     if file == "<string>":
-        return "it was made by exec or python -c from a string; put it into a file or a notebook cell"
+        return (
+            "it was made by exec or python -c from a string; put it into a file or a notebook cell"
+        )
     return f"{file} cannot be read"
 
 
@@ -130,7 +136,7 @@ def _no_source(function: FunctionType, why: str) -> CompileError:
         Diagnostic(
             "H0106",
             f"the source of '{function.__qualname__}' is not available: {why}",
-            hint="kernels are compiled from their Python source; define them where Python can read it",
+            hint="kernels are compiled from source; define them where Python can read it",
         )
     )
 
@@ -146,10 +152,12 @@ class ParameterSource:
 
     @property
     def has_default(self) -> bool:
+        """May the argument be left out?"""
         return self.default is not inspect.Parameter.empty
 
     @property
     def has_annotation(self) -> bool:
+        """Is a type written down?"""
         return self.annotation is not inspect.Parameter.empty
 
 
@@ -158,7 +166,8 @@ def parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
     """The parameters of a function with string annotations resolved.
 
     Raises:
-        CompileError: H0104 for ``*args``, ``**kwargs``; H0207 for an annotation that cannot be evaluated.
+        CompileError: H0104 for ``*args``, ``**kwargs``; H0207 for an annotation that cannot be
+        evaluated.
     """
     source = read_source(function)
     arguments = source.tree.args
@@ -168,7 +177,7 @@ def parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
             raise CompileError(
                 Diagnostic(
                     "H0104",
-                    f"'{star}{extra.arg}' is not supported: a kernel has a fixed list of parameters",
+                    f"'{star}{extra.arg}' is not supported: parameters of a kernel are fixed",
                     source.span(extra, None),
                     "collects any number of arguments",
                     hint="name each parameter",

@@ -25,6 +25,7 @@ from heald.frontend.operands import (
     Static,
     Target,
     Unset,
+    default_text,
     describe,
     describe_type,
 )
@@ -40,7 +41,7 @@ from heald.frontend.places import (
 from heald.frontend.scan import assigned_names, is_docstring
 from heald.frontend.session import MAX_ERRORS, Session
 from heald.ir import Op, Value
-from heald.types import Array, Type, Vector, as_type, is_generic
+from heald.types import Array, Type, Vector, as_concrete
 
 _ATOMIC = {"+": "add", "-": "sub", "&": "and", "|": "or", "^": "xor"}
 _WHY_NOT = {
@@ -63,7 +64,8 @@ class TooManyErrors(Exception):
 
 
 def block(s: Session, statements: Sequence[ast.stmt]) -> bool:
-    """Lower statements one by one; a mistake in one is reported and the next is lowered all the same."""
+    """Lower statements one by one; a mistake in one is reported and the next is lowered all the
+    same."""
     for node in statements:
         mark, targets = s.builder.mark(), len(s.frame.targets)
         try:
@@ -123,7 +125,8 @@ def _keyword(name: str) -> str:
     )
 
 
-# -- assignment ----------------------------------------------------------------------------------------------
+# -- assignment
+# ----------------------------------------------------------------------------------------------
 
 
 def _assign(s: Session, node: ast.Assign) -> None:
@@ -202,8 +205,8 @@ def _annotated(s: Session, node: ast.AnnAssign) -> None:
     if not isinstance(node.target, ast.Name):
         raise s.refuse(node.target, "H0109", "only a local variable can be declared")
     annotation = s.expression(node.annotation)
-    t = as_type(annotation.object) if isinstance(annotation, Static) else None
-    if t is None or is_generic(t) or isinstance(t, Array):
+    t = as_concrete(annotation.object) if isinstance(annotation, Static) else None
+    if t is None or isinstance(t, Array):
         raise s.refuse(
             node.annotation,
             "H0207",
@@ -238,7 +241,8 @@ def _augmented(s: Session, node: ast.AugAssign) -> None:
 def _update_element(
     s: Session, node: ast.AugAssign, op: str, place: Place, root: ElementRoot
 ) -> None:
-    """An array element: atomic for ``+ - & | ^`` on shared memory, plain otherwise; never contracted."""
+    """An array element: atomic for ``+ - & | ^`` on shared memory, plain otherwise; never
+    contracted."""
     array = root.array.type
     assert isinstance(array, Array)
     if op in _ATOMIC and array.space != "local":
@@ -249,7 +253,9 @@ def _update_element(
                 f"{op}= on a component chosen at run time cannot be atomic",
                 hint="write a[i][k] = a[i][k] + v where the element belongs to one thread",
             )
-        update_atomically(s, node, place, _ATOMIC[op], widen(s, node.value, s.number(node.value), place.type))
+        update_atomically(
+            s, node, place, _ATOMIC[op], widen(s, node.value, s.number(node.value), place.type)
+        )
         return
     left = read_place(s, place)
     result = binary(s, node, op, left, s.number(node.value))
@@ -268,7 +274,8 @@ def _assert(s: Session, node: ast.Assert) -> None:
     s.builder.emit("assert", (value,), (), (), message=message)
 
 
-# -- branches ------------------------------------------------------------------------------------------------
+# -- branches
+# ------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -326,8 +333,9 @@ def _merge(s: Session, node: ast.If, arms: Sequence[_Arm]) -> list[tuple[str, Ty
     merged: list[tuple[str, Type]] = []
     for name in dict.fromkeys(name for env in live for name in env):
         entries = [env.get(name) for env in live]
-        if all(e is entries[0] for e in entries):
-            s.frame.env[name] = entries[0]  # type: ignore[assignment]
+        first_entry = entries[0]
+        if first_entry is not None and all(e is first_entry for e in entries):
+            s.frame.env[name] = first_entry
             continue
         unset = next((e for e in entries if isinstance(e, Unset)), None)
         if unset is not None:
@@ -371,22 +379,29 @@ def cannot_merge(name: str, bindings: Sequence[Binding]) -> Diagnostic:
     notes = tuple(Note(f"'{name}' is {describe(b.operand)} here", b.span) for b in bindings)
     arrays = any(isinstance(b.operand, Value) and not is_plain(b.operand.type) for b in bindings)
     hint = (
-        "an array cannot depend on a branch: choose an index, or access each array in its own branch"
+        "an array cannot depend on a branch: choose an index, or use each array in its branch"
         if arrays
         else f"give '{name}' one type on every path, for example by declaring it before the branch"
     )
     return Diagnostic(
-        "H0204", f"cannot infer type of '{name}': its types on two paths do not merge", None, "", notes, hint
+        "H0204",
+        f"cannot infer type of '{name}': its types on two paths do not merge",
+        None,
+        "",
+        notes,
+        hint,
     )
 
 
 def _set_on_one_path(s: Session, node: ast.If, name: str, binding: Binding) -> Diagnostic:
-    kind = binding.operand.type if isinstance(binding.operand, Value) else None
-    start = f"{describe_type(kind)}(...)" if kind is not None else "..."
+    value = binding.operand
+    start = default_text(value.type) if isinstance(value, Value) else "..."
     span = s.span(node)
     notes = (
         Note(f"'{name}' is set here", binding.span),
-        Note("but not on the other path of this branch", s.frame.source.span(node.test, s.frame.call)),
+        Note(
+            "but not on the other path of this branch", s.frame.source.span(node.test, s.frame.call)
+        ),
     )
     return Diagnostic(
         "H0302",
@@ -398,7 +413,8 @@ def _set_on_one_path(s: Session, node: ast.If, name: str, binding: Binding) -> D
     )
 
 
-# -- exits ---------------------------------------------------------------------------------------------------
+# -- exits
+# --------------------------------------------------------------------------------------------------
 
 
 def _leave_loop(s: Session, node: ast.Break | ast.Continue) -> bool:

@@ -3,7 +3,7 @@
 Descriptors are interned and frozen: two equal types are one object, so ``is`` and ``==`` agree.
 """
 
-from heald.types.convert import as_type
+from heald.types.convert import as_concrete, as_type
 from heald.types.descriptors import (
     ARITHMETIC,
     BY_NAME,
@@ -12,6 +12,7 @@ from heald.types.descriptors import (
     SCALARS,
     Array,
     Composite,
+    Dense,
     Leaf,
     Matrix,
     Quaternion,
@@ -67,6 +68,7 @@ __all__ = [
     "Array",
     "ArrayPattern",
     "Composite",
+    "Dense",
     "Leaf",
     "Matrix",
     "MatrixPattern",
@@ -83,6 +85,7 @@ __all__ = [
     "VectorPattern",
     "align_of",
     "array_leaves",
+    "as_concrete",
     "as_type",
     "b1",
     "bf16",

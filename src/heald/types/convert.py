@@ -16,6 +16,7 @@ from heald.types.descriptors import (
     Scalar,
     Struct,
     Transform,
+    Type,
     Vector,
     b1,
     f32,
@@ -47,7 +48,8 @@ _PATTERNS = (
 def as_type(annotation: Any) -> Pattern | None:
     """The type or pattern meant by ``annotation``, or None.
 
-    Accepts descriptors and patterns, ``int``/``float``/``bool``, numpy scalar types and dtypes, ``Any``, and
+    Accepts descriptors and patterns, ``int``/``float``/``bool``, numpy scalar types and dtypes,
+    ``Any``, and
     any class with a ``__heald_type__`` (host vectors, matrices, structs).
     """
     if isinstance(annotation, _PATTERNS) or not is_generic(annotation):
@@ -63,6 +65,14 @@ def as_type(annotation: Any) -> Pattern | None:
         return _NUMPY.get(annotation)
     described = getattr(annotation, "__heald_type__", None)
     return described if described is None or described is annotation else as_type(described)
+
+
+def as_concrete(annotation: Any) -> Type | None:
+    """The type meant by ``annotation`` where it is one concrete type, else None."""
+    t = as_type(annotation)
+    if isinstance(t, (Scalar, Vector, Matrix, Quaternion, Transform, Struct, Array)):
+        return t
+    return None
 
 
 def array_of(dtype: Any, ndim: Any) -> Pattern:

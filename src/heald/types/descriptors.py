@@ -1,4 +1,5 @@
-"""The types of WIR.  A composite is an ordered list of leaves; only scalars and arrays are leaves."""
+"""The types of WIR.  A composite is an ordered list of leaves; only scalars and arrays are
+leaves."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def _reduce(self: Any) -> tuple[type, tuple[Any, ...]]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Scalar(metaclass=_Interned):
-    """A number of one machine word.  ``kind`` is ``b`` bool, ``i`` signed, ``u`` unsigned, ``f`` float.
+    """A number of one machine word.  ``kind`` is ``b`` bool, ``i`` signed, ``u`` unsigned, ``f``
+    float.
 
     Calling the descriptor converts a Python number on the host: ``wp.float32(0.1)``.
     """
@@ -53,7 +55,8 @@ class Scalar(metaclass=_Interned):
         return f"heald.{self.public}"
 
     def __call__(self, value: Any = 0) -> Any:
-        """``value`` as a numpy scalar of this type (bfloat16: the rounded value as ``numpy.float32``)."""
+        """``value`` as a numpy scalar of this type (bfloat16: the rounded value as
+        ``numpy.float32``)."""
         if self.name == "bf16":
             return from_bfloat16(to_bfloat16(np.float32(value)))
         return self.carrier.type(value)
@@ -65,10 +68,12 @@ class Scalar(metaclass=_Interned):
 
     @property
     def is_float(self) -> bool:
+        """float16, bfloat16, float32 or float64."""
         return self.kind == "f"
 
     @property
     def is_integer(self) -> bool:
+        """Signed or unsigned integer; bool is none."""
         return self.kind in "iu"
 
     @property
@@ -137,6 +142,7 @@ class Vector(metaclass=_Interned):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Extents of the components, as numpy would see them."""
         return (self.length,)
 
 
@@ -158,6 +164,7 @@ class Matrix(metaclass=_Interned):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Extents of the components, as numpy would see them."""
         return (self.rows, self.cols)
 
 
@@ -177,6 +184,7 @@ class Quaternion(metaclass=_Interned):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Extents of the components, as numpy would see them."""
         return (4,)
 
 
@@ -196,6 +204,7 @@ class Transform(metaclass=_Interned):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Extents of the components, as numpy would see them."""
         return (7,)
 
 
@@ -203,7 +212,8 @@ class Transform(metaclass=_Interned):
 class Array(metaclass=_Interned):
     """An array of elements in an address space.
 
-    A ``local`` array lives in one thread and has a static ``shape``, unless it is a view of another; a
+    A ``local`` array lives in one thread and has a static ``shape``, unless it is a view of
+    another; a
     ``global`` one has none here.
     """
 
@@ -258,7 +268,8 @@ class Struct(metaclass=_Interned):
         raise KeyError(name)
 
 
-Composite = Vector | Matrix | Quaternion | Transform | Struct
+Dense = Vector | Matrix | Quaternion | Transform
+Composite = Dense | Struct
 Element = Scalar | Composite
 Leaf = Scalar | Array
 Type = Scalar | Composite | Array

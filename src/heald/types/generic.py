@@ -37,13 +37,14 @@ FLOAT = TypeClass("Float", FLOATS)
 INT = TypeClass("Int", INTEGERS)
 SCALAR = TypeClass("Scalar", ARITHMETIC)
 
-ScalarPattern = typing.Union[Scalar, TypeClass, typing.Any]
-Extent = typing.Union[int, str, typing.Any]
+ScalarPattern = Scalar | TypeClass | typing.Any
+Extent = int | str | typing.Any
 
 
 @dataclass(frozen=True, slots=True)
 class VectorPattern:
-    """A vector; ``length`` is a number, ``Any``, or a name that must bind to one number in a signature."""
+    """A vector; ``length`` is a number, ``Any``, or a name that must bind to one number in a
+    signature."""
 
     dtype: ScalarPattern
     length: Extent
@@ -80,16 +81,16 @@ class ArrayPattern:
     ndim: Extent
 
 
-Pattern = typing.Union[
-    Type,
-    TypeClass,
-    VectorPattern,
-    MatrixPattern,
-    QuaternionPattern,
-    TransformPattern,
-    ArrayPattern,
-    typing.Any,
-]
+Pattern = (
+    Type
+    | TypeClass
+    | VectorPattern
+    | MatrixPattern
+    | QuaternionPattern
+    | TransformPattern
+    | ArrayPattern
+    | typing.Any
+)
 
 _CONCRETE = (Scalar, Vector, Matrix, Quaternion, Transform, Array, Struct)
 
@@ -100,7 +101,8 @@ def is_generic(pattern: Pattern) -> bool:
 
 
 def match_pattern(pattern: Pattern, t: Type, bound: dict[str, typing.Any]) -> bool:
-    """Does ``t`` fit ``pattern``?  Names of type classes and extents are bound in ``bound`` and must agree."""
+    """Does ``t`` fit ``pattern``?  Names of type classes and extents are bound in ``bound`` and
+    must agree."""
     match pattern:
         case TypeClass():
             return t in pattern.members and bound.setdefault(pattern.name, t) is t

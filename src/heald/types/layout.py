@@ -1,6 +1,7 @@
 """Bytes: how elements lie in arrays and how parameters are packed for a launch.
 
-Vectors and matrices are packed row-major with the alignment of their scalar; structs follow the C rules
+Vectors and matrices are packed row-major with the alignment of their scalar; structs follow the C
+rules
 (each field at its natural alignment, total size rounded up), nested structs by the same rule.
 An array passed by value is ``{pointer, int64 shape[ndim], int64 byte_stride[ndim]}``.
 """
@@ -76,7 +77,8 @@ def leaf_offsets(t: Type) -> tuple[int, ...]:
 
 
 def parameter_layout(types: Iterable[Type]) -> tuple[tuple[int, ...], int]:
-    """Offsets of parameters packed in order with natural alignment, and the total size (multiple of 8)."""
+    """Offsets of parameters packed in order with natural alignment, and the total size (multiple of
+    8)."""
     offset, out = 0, []
     for t in types:
         offset = _round_up(offset, align_of(t))
@@ -87,7 +89,8 @@ def parameter_layout(types: Iterable[Type]) -> tuple[tuple[int, ...], int]:
 
 @cache
 def numpy_dtype(t: Type) -> np.dtype[Any]:
-    """The numpy dtype of one element: a subarray for vectors and matrices, a structured dtype for structs.
+    """The numpy dtype of one element: a subarray for vectors and matrices, a structured dtype for
+    structs.
 
     Raises:
         TypeError: for arrays, which are never elements.

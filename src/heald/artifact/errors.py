@@ -1,0 +1,61 @@
+"""From the fault that a device or the interpreter reports to the exception that the user sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from heald.artifact.faults import Fault, FaultKind
+from heald.artifact.records import Site
+from heald.diagnostics import (
+    AssertFault,
+    Diagnostic,
+    DivisionFault,
+    KernelFault,
+    Note,
+    OutOfBoundsError,
+)
+
+_KINDS: Mapping[FaultKind, tuple[type[KernelFault], str]] = {
+    FaultKind.BOUNDS: (OutOfBoundsError, "H0401"),
+    FaultKind.DIVISION: (DivisionFault, "H0402"),
+    FaultKind.STEP: (DivisionFault, "H0403"),
+    FaultKind.ASSERT: (AssertFault, "H0404"),
+    FaultKind.UNINITIALISED: (KernelFault, "H0405"),
+    FaultKind.HANDLE: (KernelFault, "H0406"),
+}
+
+
+def fault_error(fault: Fault, site: Site, place: str) -> KernelFault:
+    """The exception for a fault.
+
+    Args:
+        fault: what happened.
+        site: the op; ``subject`` is the name of the array, or the message of an ``assert``.
+        place: who did it, such as ``thread (3, 1) of kernel 'blur'``.
+    """
+    error, code = _KINDS[fault.kind]
+    notes = ()
+    if fault.count > 1:
+        notes = (Note(f"{fault.count} threads faulted; this is the lowest of them"),)
+    return error(Diagnostic(code, f"{_describe(fault, site)}, in {place}", site.span, notes=notes))
+
+
+def _describe(fault: Fault, site: Site) -> str:
+    array = f"{site.subject!r}" if site.subject else "an array"
+    match fault.kind:
+        case FaultKind.BOUNDS:
+            return f"index {_tuple(fault.index)} outside {array} of shape {_tuple(fault.shape)}"
+        case FaultKind.UNINITIALISED:
+            return f"element {_tuple(fault.index)} of {array} is read but was never written"
+        case FaultKind.DIVISION:
+            return "integer division by zero"
+        case FaultKind.STEP:
+            return "range step is zero"
+        case FaultKind.ASSERT:
+            return f"assertion failed: {site.subject}" if site.subject else "assertion failed"
+        case FaultKind.HANDLE:
+            return "handle of a resource that does not exist, or of another kind"
+
+
+def _tuple(numbers: tuple[int, ...]) -> str:
+    return str(numbers[0]) if len(numbers) == 1 else str(numbers)
