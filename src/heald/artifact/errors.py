@@ -34,9 +34,8 @@ def fault_error(fault: Fault, site: Site, place: str) -> KernelFault:
         place: who did it, such as ``thread (3, 1) of kernel 'blur'``.
     """
     error, code = _KINDS[fault.kind]
-    notes = ()
-    if fault.count > 1:
-        notes = (Note(f"{fault.count} threads faulted; this is the lowest of them"),)
+    more = Note(f"{fault.count} threads faulted; this is the lowest of them")
+    notes = (more,) if fault.count > 1 else ()
     return error(Diagnostic(code, f"{_describe(fault, site)}, in {place}", site.span, notes=notes))
 
 
