@@ -243,7 +243,7 @@ class _Maker:
             self.leave("return", results)
         body = self.builder.close()
         names = MappingProxyType(self.names)
-        span = self.spans[0] if self.spans else None
+        span = self.pick([None, *self.spans])
         return Kernel("random", tuple(params), body, results, rank, names, span=span)
 
     def arrays(self) -> list[Value]:

@@ -253,7 +253,8 @@ class _Checker:
     def _regions(self, op: Op, *args: Types) -> bool:
         """Are there as many regions as ``args``, with arguments of these types?"""
         if len(op.regions) != len(args):
-            self._fault(op, f"{op.name} has {len(args)} regions, not {len(op.regions)}")
+            regions = "region" if len(args) == 1 else "regions"
+            self._fault(op, f"{op.name} takes {len(args)} {regions}, not {len(op.regions)}")
             return False
         for region, wanted in zip(op.regions, args, strict=True):
             found = _types(region.args)

@@ -6,7 +6,7 @@ import bisect
 import json
 import linecache
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heald.diagnostics import Diagnostic, Span
 
@@ -35,11 +35,12 @@ _MAX_SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong at a token, by its number."""
+    """What is wrong at a token, by its number, or behind it where its line ends too early."""
 
     token: int
     message: str
     hint: str = ""
+    behind: bool = False
 
 
 class Refusal(Exception):
@@ -98,8 +99,14 @@ class Places:
 
     def diagnose(self, fault: Fault, token: str) -> Diagnostic:
         """The fault as a diagnostic with carets in the text."""
-        found = f"found {shorten(token)}" if token else "the text ends here"
         span = self.span(fault.token, fault.token)
+        if fault.behind:
+            span = replace(span, line=span.end_line, col=span.end_col, end_col=span.end_col + 1)
+            found = "the line ends here"
+        elif not token:
+            found = "the text ends here"
+        else:
+            found = f"found {shorten(token)}" if fault.message.startswith("expected") else ""
         return Diagnostic("H0901", fault.message, span, found, hint=fault.hint)
 
     def register(self) -> None:

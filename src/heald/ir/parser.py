@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NoReturn, TypeVar
 
@@ -68,6 +69,8 @@ class _Parser:
         self._next = 0
         self._places = Places(text, file) if locate else None
         self._locate = self._places
+        if self._places is not None:
+            self._places.register()
         self._values: dict[str, Value] = {}
         self._names: dict[Value, str] = {}
         self._structs: dict[str, Struct] = {}
@@ -158,7 +161,7 @@ class _Parser:
         last = self._next - 1
         self._expect("{")
         body = Region((), self._ops(1))
-        span = self._span(start, last)
+        span = self._span(start, last, end)
         if self._next != end:
             self._fail("expected the end of the kernel")
         names = MappingProxyType(self._names)
@@ -340,10 +343,10 @@ class _Parser:
         self._next += 1
         return value
 
-    def _span(self, first: int, last: int) -> Span | None:
-        """The span after an op that goes from one token to another."""
+    def _span(self, first: int, last: int, end: int = -1) -> Span | None:
+        """The span after an op that goes from one token to another; ``end`` is behind it."""
         token = self._tokens[self._next]
-        if token[:1] != "!":
+        if token[:1] != "!" or self._next == end:
             return self._locate.span(first, last) if self._locate else None
         number = number_of(token[1:])
         if number is None or number >= len(self._spans):
@@ -443,13 +446,10 @@ class _Parser:
     # -- errors ------------------------------------------------------------------------------
 
     def _unknown_op(self, name: str) -> NoReturn:
-        self._fail(
-            f"expected an op, found {shorten(name) or 'the end'}",
-            _near(name, (*STRUCTURAL, *self._table)),
-        )
+        self._fail("expected an op", _near(name, (*STRUCTURAL, *self._table)))
 
     def _undefined(self, token: str) -> NoReturn:
-        if token[:1] != "%":
+        if token[:1] != "%" or self._tokens[self._next + 1] == ":":
             self._fail("expected a value name such as `%x`")
         if token in self._lost:
             raise Refusal(None)
@@ -462,25 +462,36 @@ class _Parser:
 
     def _recover(self, start: int, fault: Fault | None) -> None:
         """Note a fault and go on at the next line, or behind the regions that were opened."""
+        self._places = places = self._places or Places(self._text, self._file)
+        stop = self._next - 1
+        if fault is not None:
+            at = fault.token
+            if start < at and places.line(at - 1) < places.line(at):  # something is left out
+                fault = replace(fault, token=at - 1, behind=True)
+            stop = max(stop, fault.token)
         self._note(fault)
         if len(self._faults) >= MAX_ERRORS:
             raise Enough
-        self._places = places = self._places or Places(self._text, self._file)
+        self._next = self._behind(start, stop, places)
+
+    def _behind(self, start: int, stop: int, places: Places) -> int:
+        """The first token behind the line of ``stop``, or behind the regions opened on the way."""
         tokens = self._tokens
-        stop = max(self._next, fault.token if fault else 0)
         line = places.line(stop)
         at, opened = start, 0
         while tokens[at] and (at <= stop or opened > 0 or places.line(at) == line):
-            if tokens[at] == "{":
+            token = tokens[at]
+            if token == "{":
                 opened += 1
-            elif tokens[at] == "}":
+            elif token == "}":
                 if opened == 0:
                     break
                 opened -= 1
-            elif tokens[at][0] == "%" and tokens[at + 1] == ":":
-                self._lost.add(tokens[at])
+                line = places.line(at)
+            elif token[0] == "%" and tokens[at + 1] == ":":
+                self._lost.add(token)
             at += 1
-        self._next = at
+        return at
 
 
 _ARRAYS = ("array", *SPACES[1:])

@@ -36,7 +36,10 @@ def canonical_text(kernel: Kernel) -> str:
 
 def quote(text: str) -> str:
     """``text`` in double quotes on one line, escaped as in JSON where it is not printable."""
-    return json.dumps(text, ensure_ascii=not text.isprintable())
+    if text.isprintable():
+        return json.dumps(text, ensure_ascii=False)
+    shown = [c if c.isprintable() and c not in '"\\' else json.dumps(c)[1:-1] for c in text]
+    return f'"{"".join(shown)}"'
 
 
 def attr_text(value: Attr) -> str:
