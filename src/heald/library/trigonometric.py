@@ -1,0 +1,335 @@
+"""Sines, cosines and their inverses.
+
+Reduction modulo π/2 subtracts n times π/2 in three parts with fma while n is small; beyond that
+it multiplies the significand by the right stretch of the bits of 2/π (Payne and Hanek), good for
+every finite argument.  Polynomials are near-minimax fits of the relative error of the result.
+"""
+
+from heald.library.exponential import ROUND32, ROUND64
+from heald.library.language import Half, float32, float64, int32, int64, m, uint64
+from heald.library.registry import Ulp, builtin, helper
+
+GROUP = "Scalar math"
+INF = float("inf")
+NAN = float("nan")
+
+TWO_OVER_PI = 0.6366197723675814
+HALF_PI32_A, HALF_PI32_B = 1.5707963705062866, -4.371138828673793e-08
+HALF_PI32_C = -1.7151245100058819e-15
+HALF_PI_A, HALF_PI_B = 1.5707963267948966, 6.123233995736766e-17
+HALF_PI_C = -1.4973849048591698e-33
+LARGE32 = 105615.0
+LARGE64 = 1048576.0
+
+
+@builtin(group=GROUP, accuracy=Ulp(1.7), reference="mpmath.sin")
+def sin(x: float32) -> float32:
+    """The sine of ``x`` radians, for every finite ``x``; infinities and NaN give NaN, ``-0`` stays.
+
+    >>> wp.sin(0.0)
+    0.0
+    """
+    r, quadrant = _reduce32(x)
+    return m.select(x == 0, x, _sine32(x, r, quadrant))
+
+
+@builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.sin")
+def sin(x: float64) -> float64:
+    r, low, quadrant = _reduce64(x)
+    return m.select(x == 0, x, _sine64(x, r, low, quadrant))
+
+
+@builtin(group=GROUP, accuracy=Ulp(0.51), reference="mpmath.sin")
+def sin(x: Half) -> Half:
+    return type(x)(sin(float32(x)))
+
+
+@builtin(group=GROUP, accuracy=Ulp(1.7), reference="mpmath.cos")
+def cos(x: float32) -> float32:
+    """The cosine of ``x`` radians, for every finite ``x``; infinities and NaN give NaN.
+
+    >>> wp.cos(0.0)
+    1.0
+    """
+    r, quadrant = _reduce32(x)
+    return _sine32(x, r, quadrant + 1)
+
+
+@builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.cos")
+def cos(x: float64) -> float64:
+    r, low, quadrant = _reduce64(x)
+    return _sine64(x, r, low, quadrant + 1)
+
+
+@builtin(group=GROUP, accuracy=Ulp(0.51), reference="mpmath.cos")
+def cos(x: Half) -> Half:
+    return type(x)(cos(float32(x)))
+
+
+@builtin(group=GROUP, accuracy=Ulp(0.51), reference="mpmath.tan")
+def tan(x: float32) -> float32:
+    """The tangent of ``x`` radians, for every finite ``x``; infinities and NaN give NaN.
+
+    Zeros keep their sign.  float32 is computed in float64.
+
+    >>> wp.tan(0.0)
+    0.0
+    """
+    return float32(tan(float64(x)))
+
+
+@builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.tan")
+def tan(x: float64) -> float64:
+    r, low, quadrant = _reduce64(x)
+    s, s_low, c, c_low = _sine_cosine64(r, low)
+    odd = (quadrant & 1) != 0
+    top, top_low = m.select(odd, c, s), m.select(odd, c_low, s_low)
+    bottom, bottom_low = m.select(odd, -s, c), m.select(odd, -s_low, c_low)
+    q = top / bottom
+    rest = m.fma(-q, bottom_low, m.fma(-q, bottom, top) + top_low)
+    y = q + rest / bottom
+    y = m.select(m.fabs(x) == INF, NAN, y)
+    return m.select(x == 0, x, y)
+
+
+@builtin(group=GROUP, accuracy=Ulp(0.51), reference="mpmath.tan")
+def tan(x: Half) -> Half:
+    return type(x)(tan(float32(x)))
+
+
+# -- sine of a reduced argument ------------------------------------------------------------------
+
+
+@helper
+def _sine32(x: float32, r: float32, quadrant: int32) -> float32:
+    """sin(r + quadrant · π/2) for ``|r| <= π/4``, or NaN where ``x`` is infinite."""
+    u = m.fmul(r, r)
+    s = m.fma(u, 2.8329868655418977e-06, -0.00019853089179378003)
+    s = m.fma(s, u, 0.008333379402756691)
+    s = m.fma(s, u, -0.1666666716337204)
+    s = m.fma(m.fmul(u, r), s, r)
+    c = m.fma(u, -2.8834347176598385e-07, 2.4821549232001416e-05)
+    c = m.fma(c, u, -0.0013888978864997625)
+    c = m.fma(c, u, 0.0416666679084301)
+    c = m.fma(m.fmul(u, u), c, m.fma(u, -0.5, 1.0))
+    v = m.select((quadrant & 1) != 0, c, s)
+    v = m.bitcast(m.bitcast(v, int32) ^ ((quadrant & 2) << 30), float32)
+    return m.select(m.fabs(x) == INF, NAN, v)
+
+
+@helper
+def _sine64(x: float64, r: float64, low: float64, quadrant: int64) -> float64:
+    """sin(r + low + quadrant · π/2) for ``|r| <= π/4``, or NaN where ``x`` is infinite."""
+    s, s_low, c, c_low = _sine_cosine64(r, low)
+    v = m.select((quadrant & 1) != 0, c, s)
+    v = m.bitcast(m.bitcast(v, int64) ^ ((quadrant & 2) << 62), float64)
+    return m.select(m.fabs(x) == INF, NAN, v)
+
+
+@helper
+def _sine_cosine64(r: float64, low: float64):
+    """Sine and cosine of ``r + low`` for ``|r| <= π/4``, each rounded and what it lacks."""
+    u = m.fmul(r, r)
+    u2 = m.fmul(u, u)
+    u4 = m.fmul(u2, u2)
+    p = m.fma(
+        m.fma(u, -2.5052071689851827e-08, 2.7557319076951213e-06),
+        u2,
+        m.fma(u, -0.00019841269840967804, 0.008333333333333045),
+    )
+    q = m.fma(u, -7.393822582011591e-13, 1.6054405129826343e-10)
+    p = m.fma(m.fmul(u4, u), q, m.fma(p, u, -0.16666666666666666))
+    s_rest = m.fma(m.fmul(u, r), p, low)
+    s = r + s_rest
+    q = m.fma(
+        m.fma(u, -1.146700462782265e-11, 2.0876723194850243e-09),
+        u2,
+        m.fma(u, -2.755731906542261e-07, 2.480158730118986e-05),
+    )
+    q = m.fma(u4, 4.5993511236850173e-14, q)
+    q = m.fma(q, u2, m.fma(u, -0.0013888888888888395, 0.041666666666666664))
+    half = m.fmul(u, 0.5)
+    first = 1.0 - half
+    c_rest = ((1.0 - first) - half) + m.fma(u2, q, m.fmul(-r, low))
+    c = first + c_rest
+    return s, (r - s) + s_rest, c, (first - c) + c_rest
+
+
+# -- reduction modulo π/2 ------------------------------------------------------------------------
+
+
+@helper
+def _reduce32(x: float32):
+    """``(r, quadrant)`` with ``x = r + quadrant · π/2``, ``|r|`` up to just over π/4."""
+    shifted = m.fma(x, TWO_OVER_PI, ROUND32)
+    n = shifted - ROUND32
+    quadrant = m.bitcast(shifted, int32)
+    r = m.fma(n, -HALF_PI32_C, m.fma(n, -HALF_PI32_B, m.fma(n, -HALF_PI32_A, x)))
+    if m.fabs(x) > LARGE32:
+        r, quadrant = _reduce_large32(x)
+    return r, quadrant
+
+
+@helper
+def _reduce_large32(x: float32):
+    """The same by integers: 64 bits of ``x · 2/π`` modulo 4 from 96 bits of 2/π."""
+    bits = m.bitcast(x, int32)
+    exponent = ((bits >> 23) & 255) - 150  # of the last place of the significand
+    significand = uint64((bits & 0x7FFFFF) | 0x800000)
+    # 32-bit words of 2/π after one word of zeros; the stretch starts at bit `position`.
+    position = exponent + 30
+    word = position >> 5
+    four, two, one = (word & 4) != 0, (word & 2) != 0, (word & 1) != 0
+    zero = uint64(0)
+    w0 = m.select(four, uint64(0xF534DDC0), zero)
+    w1 = m.select(four, uint64(0xDB629599), uint64(0xA2F9836E))
+    w2 = m.select(four, uint64(0x3C439041), uint64(0x4E441529))
+    w3 = m.select(four, uint64(0xFE5163AB), uint64(0xFC2757D1))
+    w4, w5, w6 = uint64(0xF534DDC0), uint64(0xDB629599), uint64(0x3C439041)
+    w0, w1, w2 = m.select(two, w2, w0), m.select(two, w3, w1), m.select(two, w4, w2)
+    w3, w4 = m.select(two, w5, w3), m.select(two, w6, w4)
+    w0, w1 = m.select(one, w1, w0), m.select(one, w2, w1)
+    w2, w3 = m.select(one, w3, w2), m.select(one, w4, w3)
+    right = uint64(32 - (position & 31))
+    mask = uint64(0xFFFFFFFF)
+    a = (((w0 << 32) | w1) >> right) & mask
+    b = (((w1 << 32) | w2) >> right) & mask
+    c = (((w2 << 32) | w3) >> right) & mask
+    sum_c = significand * c
+    sum_b = m.iadd(m.imul(significand, b), sum_c >> 32)
+    sum_a = m.iadd(m.imul(significand, a), sum_b >> 32)
+    product = (sum_a << 32) | (sum_b & mask)  # 2 bits before the point, 62 after
+    quadrant = (product + (uint64(1) << 61)) >> 62
+    fraction = int64(product - (quadrant << 62))
+    r = float32(m.fmul(float64(fraction), 3.4061215800865545e-19))  # π/2 · 2^-62
+    signed = int32(quadrant)
+    return m.select(x < 0, -r, r), m.select(x < 0, -signed, signed)
+
+
+@helper
+def _reduce64(x: float64):
+    """``(r, low, quadrant)`` with ``x = r + low + quadrant · π/2``, ``|r|`` to just over π/4."""
+    shifted = m.fma(x, TWO_OVER_PI, ROUND64)
+    n = shifted - ROUND64
+    quadrant = m.bitcast(shifted, int64)
+    r0 = m.fma(n, -HALF_PI_A, x)  # exact
+    # r0 - n * B with the errors of both operations: near a multiple of π/2 all of r0 cancels.
+    product = m.fmul(n, HALF_PI_B)
+    product_low = m.fma(n, HALF_PI_B, -product)
+    r1 = r0 - product
+    taken = r1 - r0
+    r1_low = (r0 - (r1 - taken)) - (product + taken)
+    rest = m.fma(n, -HALF_PI_C, r1_low - product_low)
+    r = r1 + rest
+    low = (r1 - r) + rest
+    if m.fabs(x) > LARGE64:
+        r, low, quadrant = _reduce_large64(x)
+    return r, low, quadrant
+
+
+@helper
+def _reduce_large64(x: float64):
+    """The same by integers: 128 bits of ``x · 2/π`` modulo 4 from 192 bits of 2/π."""
+    bits = m.bitcast(x, int64)
+    exponent = ((bits >> 52) & 2047) - 1075  # of the last place of the significand
+    significand = m.bitcast((bits & 0xFFFFFFFFFFFFF) | 0x10000000000000, uint64)
+    # The stretch of 2/π starts at bit `position`, after one word of zeros.
+    position = exponent + 62
+    w0, w1, w2, w3 = _two_over_pi_words(position >> 6)
+    left = m.bitcast(position & 63, uint64)
+    a = (w0 << left) | ((w1 >> 1) >> (63 - left))
+    b = (w1 << left) | ((w2 >> 1) >> (63 - left))
+    c = (w2 << left) | ((w3 >> 1) >> (63 - left))
+    middle = m.imul(significand, b)
+    lowest = m.iadd(middle, m.umulhi(significand, c))
+    carry = m.select(lowest < middle, uint64(1), uint64(0))
+    highest = m.iadd(m.iadd(m.imul(significand, a), m.umulhi(significand, b)), carry)
+    # highest:lowest has 2 bits before the point and 126 after.
+    quadrant = (highest + (uint64(1) << 61)) >> 62
+    highest = highest - (quadrant << 62)
+    below = m.bitcast(highest, int64) < 0
+    lowest_negated = ~lowest + 1
+    highest_negated = ~highest + m.select(lowest_negated == 0, uint64(1), uint64(0))
+    lowest = m.select(below, lowest_negated, lowest)
+    highest = m.select(below, highest_negated, highest)
+    # Normalise, then two floats hold the first 117 bits.
+    empty = highest == 0
+    highest = m.select(empty, lowest, highest)
+    lowest = m.select(empty, uint64(0), lowest)
+    zeros = m.clz(highest)
+    highest = (highest << zeros) | ((lowest >> 1) >> (63 - zeros))
+    lowest = lowest << zeros
+    scale_bits = 1023 - 51 - m.bitcast(zeros, int64) - m.select(empty, int64(64), int64(0))
+    scale = m.bitcast(scale_bits << 52, float64)
+    high = m.fmul(float64(highest >> 11), scale)
+    rest = float64((highest << 53) | (lowest >> 11))
+    low = m.fmul(m.fmul(rest, 5.421010862427522e-20), scale)  # 2^-64
+    first = m.fmul(high, HALF_PI_A)
+    second = m.fma(low, HALF_PI_A, m.fma(high, HALF_PI_B, m.fma(high, HALF_PI_A, -first)))
+    r = first + second
+    rest = (first - r) + second
+    signed = m.bitcast(quadrant, int64)
+    negative = x < 0
+    flip = negative ^ below
+    return (
+        m.select(flip, -r, r),
+        m.select(flip, -rest, rest),
+        m.select(negative, -signed, signed),
+    )
+
+
+@helper
+def _two_over_pi_words(word: int64):
+    """Four successive 64-bit words of 2/π, the first being ``word`` (0, the word of zeros, to 16).
+
+    The constants are shifted into place by powers of two, so no memory is read.
+    """
+    sixteen, eight = (word & 16) != 0, (word & 8) != 0
+    four, two, one = (word & 4) != 0, (word & 2) != 0, (word & 1) != 0
+    w0 = m.select(sixteen, uint64(0x7527BAC7EBE5F17B), uint64(0))
+    w1 = m.select(sixteen, uint64(0x3D0739F78A5292EA), uint64(0xA2F9836E4E441529))
+    w2 = m.select(sixteen, uint64(0x6BFB5FB11F8D5D08), uint64(0xFC2757D1F534DDC0))
+    w3 = m.select(sixteen, uint64(0x56033046FC7B6BAB), uint64(0xDB6295993C439041))
+    w4 = uint64(0xFE5163ABDEBBC561)
+    w5 = uint64(0xB7246E3A424DD2E0)
+    w6 = uint64(0x6492EEA09D1921C)
+    w7 = uint64(0xFE1DEB1CB129A73E)
+    w8 = uint64(0xE88235F52EBB4484)
+    w9 = uint64(0xE99C7026B45F7E41)
+    w10 = uint64(0x3991D639835339F4)
+    w11 = uint64(0x9C845F8BBDF9283B)
+    w12 = uint64(0x1FF897FFDE05980F)
+    w13 = uint64(0xEF2F118B5A0A6D1F)
+    w14 = uint64(0x6D367ECF27CB09B7)
+    w15 = uint64(0x4F463F669E5FEA2D)
+    w16 = uint64(0x7527BAC7EBE5F17B)
+    w17 = uint64(0x3D0739F78A5292EA)
+    w18 = uint64(0x6BFB5FB11F8D5D08)
+    w0 = m.select(eight, w8, w0)
+    w1 = m.select(eight, w9, w1)
+    w2 = m.select(eight, w10, w2)
+    w3 = m.select(eight, w11, w3)
+    w4 = m.select(eight, w12, w4)
+    w5 = m.select(eight, w13, w5)
+    w6 = m.select(eight, w14, w6)
+    w7 = m.select(eight, w15, w7)
+    w8 = m.select(eight, w16, w8)
+    w9 = m.select(eight, w17, w9)
+    w10 = m.select(eight, w18, w10)
+    w0 = m.select(four, w4, w0)
+    w1 = m.select(four, w5, w1)
+    w2 = m.select(four, w6, w2)
+    w3 = m.select(four, w7, w3)
+    w4 = m.select(four, w8, w4)
+    w5 = m.select(four, w9, w5)
+    w6 = m.select(four, w10, w6)
+    w0 = m.select(two, w2, w0)
+    w1 = m.select(two, w3, w1)
+    w2 = m.select(two, w4, w2)
+    w3 = m.select(two, w5, w3)
+    w4 = m.select(two, w6, w4)
+    w0 = m.select(one, w1, w0)
+    w1 = m.select(one, w2, w1)
+    w2 = m.select(one, w3, w2)
+    w3 = m.select(one, w4, w3)
+    return w0, w1, w2, w3
