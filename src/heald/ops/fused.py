@@ -28,7 +28,7 @@ _ADDEND_MIN = 2.0**-960
 def fused_multiply_add(a: Any, b: Any, c: Any) -> Any:
     """a * b + c rounded once, for float32 or float64 arrays or numpy scalars of one dtype."""
     single = a.dtype == np.float32
-    if all(np.ndim(x) == 0 for x in (a, b, c)):
+    if a.ndim == b.ndim == c.ndim == 0:
         one = _single_scalar if single else _double_scalar
         return a.dtype.type(one(float(a), float(b), float(c)))
     if single:
@@ -67,25 +67,32 @@ def _add_to_odd(a: Any, b: Any) -> Any:
     return np.where(even, np.where(outward, bits + 1, bits - 1), bits).view(np.float64)
 
 
+def _is_safe(a: Any, b: Any, c: Any, product: Any) -> Any:
+    """Do the error-free steps stay exact for these operands, neither factor being zero?"""
+    size = abs(product)
+    return (
+        (abs(a) < _FACTOR_MAX)
+        & (abs(b) < _FACTOR_MAX)
+        & (abs(c) < _SUM_MAX)
+        & (size < _SUM_MAX)
+        & (size > _PRODUCT_MIN)
+        & ((abs(c) > _ADDEND_MIN) | (c == 0))
+    )
+
+
 def _double(a: Any, b: Any, c: Any) -> Any:
     a, b, c = np.broadcast_arrays(a, b, c)
-    naive = a * b + c
     high, low = _two_product(a, b)
     t_high, t_low = _two_sum(c, low)
     v_high, v_low = _two_sum(high, t_high)
     result = v_high + _add_to_odd(t_low, v_low)
     finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
     zero = (a == 0) | (b == 0)
-    a_size, b_size, c_size, product = np.abs(a), np.abs(b), np.abs(c), np.abs(high)
-    safe = (a_size < _FACTOR_MAX) & (b_size < _FACTOR_MAX) & (c_size < _SUM_MAX)
-    safe &= (product < _SUM_MAX) & (product > _PRODUCT_MIN) & ((c_size > _ADDEND_MIN) | (c == 0))
     # The plain sum has the right sign of an exact zero, and is all there is to say of NaN and
-    # infinity, except where the product of finite numbers overflows on its way to an infinite
-    # addend.
-    result = np.where(result == 0, naive, result)
-    result = np.where(zero | ~finite, naive, result)
+    # infinity, except where a product of finite numbers overflows on its way to an infinite addend.
+    result = np.where((result == 0) | zero | ~finite, a * b + c, result)
     result = np.where(np.isfinite(a) & np.isfinite(b) & np.isinf(c), c, result)
-    for k in zip(*np.nonzero(finite & ~zero & ~safe), strict=True):
+    for k in zip(*np.nonzero(finite & ~zero & ~_is_safe(a, b, c, high)), strict=True):
         result[k] = _exact(float(a[k]), float(b[k]), float(c[k]))
     return result
 
@@ -102,27 +109,30 @@ def _nudge_to_odd(s: float, error: float) -> float:
 
 
 def _single_scalar(a: float, b: float, c: float) -> float:
-    product = a * b
-    s, error = _two_sum(product, c)
-    return _nudge_to_odd(s, error)
+    return _nudge_to_odd(*_two_sum(a * b, c))
 
 
 def _double_scalar(a: float, b: float, c: float) -> float:
-    if not (math.isfinite(a) and math.isfinite(b)):
+    if not (math.isfinite(a) and math.isfinite(b)) or a == 0 or b == 0:
         return a * b + c
     if not math.isfinite(c):
         return c
-    if a == 0 or b == 0:
-        return a * b + c
-    return _exact(a, b, c)
+    if not _is_safe(a, b, c, a * b):
+        return _exact(a, b, c)
+    high, low = _two_product(a, b)
+    t_high, t_low = _two_sum(c, low)
+    v_high, v_low = _two_sum(high, t_high)
+    result: float = v_high + _nudge_to_odd(*_two_sum(t_low, v_low))
+    return result if result != 0 else a * b + c
 
 
 def _exact(a: float, b: float, c: float) -> float:
-    """By rationals; a, b, c finite, a and b not zero."""
+    """By rationals; all finite and the factors not zero.  An exact zero comes from cancellation."""
     value = Fraction(a) * Fraction(b) + Fraction(c)
     if value == 0:
-        return a * b + c if a * b != 0 else math.copysign(0.0, c) if c == 0 else 0.0
+        return 0.0
     try:
-        return value.numerator / value.denominator
+        rounded = value.numerator / value.denominator
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+    return rounded if rounded != 0 else math.copysign(0.0, value.numerator)

@@ -117,8 +117,8 @@ class Vectors:
     def bits_of(self, t: Scalar, x: Term) -> Term:
         """The bits of a float ``x``: unknown ones that stand for ``x``.
 
-        A variable is one value and has the same bits each time.  Other terms get new ones, since two
-        values that were computed the same way may still be different NaNs.
+        A variable is one value and has the same bits each time.  Other terms get new ones, since
+        two values that were computed the same way may still be different NaNs.
         """
         known = self._bits.get(x.get_id())
         if known is not None:
