@@ -153,6 +153,9 @@ def operands(case: Case, count: int) -> list[Bits]:
     drawn = [random_bits(t, max(16, count - len(chosen[0])), rng) for t in case.sources]
     if case.op.name in ("fadd", "fsub", "fma"):
         _cancel(case, drawn)
+    if len(set(case.sources)) == 1:
+        for column in drawn[1:]:
+            column[::5] = drawn[0][::5]  # equal operands
     return [np.concatenate(both) for both in zip(chosen, drawn, strict=True)]
 
 
