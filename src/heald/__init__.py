@@ -1,3 +1,77 @@
-"""Heald: a GPU kernel language inside Python."""
+"""Heald: a GPU kernel language inside Python.  Kernels are proved safe before they run and give the
+same
+bits on every device.
+
+``import heald as wp`` is cheap: every name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from heald.config import config
 
 __version__ = "0.1.0"
+
+_SCALARS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
+_VALUES = " ".join(
+    [
+        *(
+            f"vec{n}{s}"
+            for n in (2, 3, 4)
+            for s in ["h", "f", "d", "b", "ub", "s", "us", "i", "ui", "l", "ul"]
+        ),
+        *(f"vec{n}" for n in (2, 3, 4)),
+        *(f"mat{n}{n}{s}" for n in (2, 3, 4) for s in ("", "h", "f", "d")),
+        *(f"{name}{s}" for name in ("quat", "transform") for s in ("", "h", "f", "d")),
+        *(f"spatial_{name}{s}" for name in ("vector", "matrix") for s in ("", "h", "f", "d")),
+    ]
+)
+_PLACES = {
+    "api.kernel": "kernel overload Kernel Module get_kernel get_module",
+    "api.function": "func Function",
+    "api.struct": "struct",
+    "api.launch": "launch",
+    "api.options": "init set_module_options get_module_options load_module force_load "
+    "clear_kernel_cache",
+    "api.storage": "save_ir load_ir",
+    "api.array": "array array1d array2d array3d array4d zeros zeros_like ones ones_like full "
+    "full_like empty empty_like copy clone from_numpy",
+    "api.devices": "ScopedDevice ScopedTimer get_devices",
+    "api.intrinsics": "tid block_dim static constant printf expect_eq expect_neq expect_near "
+    "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch "
+    "atomic_cas",
+    "api.values": _VALUES,
+    "runtime": "Device get_device set_device synchronize",
+    "library.language": f"{_SCALARS} Float Int Scalar",
+    "diagnostics": "HealdError CompileError TypingError LaunchError KernelFault OutOfBoundsError "
+    "DivisionFault AssertFault ProofError DeviceError InternalError",
+    "typing": "Any",
+    "geometry": "HashGrid",
+}
+_MODULE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
+_MODULE_OF["bool"] = "library.language"
+_SPELLED = {"bool": "bool_"}  # names that would hide Python's own where they are defined
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, loaded on first use: classes and functions of the packages, then builtins."""
+    importlib.import_module("heald.api")  # completes ``wp.types``
+    place = _MODULE_OF.get(name)
+    if name == "types":
+        value = importlib.import_module("heald.types")
+    elif place is not None:
+        home = "typing" if place == "typing" else f"heald.{place}"
+        value = getattr(importlib.import_module(home), _SPELLED.get(name, name))
+    else:
+        value = importlib.import_module("heald.api.builtins").find_builtin(name)
+        if value is None:
+            raise AttributeError(f"module 'heald' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    builtins = importlib.import_module("heald.api.builtins").builtin_names()
+    return sorted({"config", "__version__", *_MODULE_OF, *builtins})

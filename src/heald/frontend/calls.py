@@ -359,9 +359,8 @@ def _class_types(
     out = {}
     for cls, operands in groups.items():
         t = _common_type(operands)
-        if t is not None and t not in cls.members and cls.name == "Float":
-            numbers_only = all(isinstance(o, Literal) for o in operands)
-            t = join(t, _F32) if numbers_only else t
+        if t is not None and t not in cls.members and all(isinstance(o, Literal) for o in operands):
+            t = join(t, _F32)  # ``wp.sqrt(2)``
         if t is None or t not in cls.members:
             return None
         out[cls.name] = t

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import FunctionType, MappingProxyType
 
 from heald.diagnostics import Diagnostic
@@ -11,7 +11,7 @@ from heald.frontend.calls import call_builtin, call_overloads
 from heald.frontend.conversions import as_value
 from heald.frontend.expressions import expression
 from heald.frontend.intrinsics import Arguments
-from heald.frontend.operands import Binding, Entry, Operand, Refused, Several, Static, Target
+from heald.frontend.operands import Operand, Refused, Several, Static, Target
 from heald.frontend.session import Frame, Options, Resolver, Session
 from heald.frontend.sources import parameters_of, read_source
 from heald.frontend.statements import TooManyErrors, block
@@ -54,7 +54,8 @@ def lower_kernel(
     types: Sequence[Type],
     resolver: Resolver,
     options: Options = _DEFAULT,
-    statics: Mapping[str, object] = MappingProxyType({}),
+    *,
+    name: str | None = None,
 ) -> Kernel:
     """The WIR of a kernel for concrete parameter types.
 
@@ -63,21 +64,17 @@ def lower_kernel(
         types: one type for each parameter.
         resolver: finds library builtins by name.
         options: what to compile for.
-        statics: parameters bound to Python objects at compile time instead (functions passed as
-        values).
+        name: of the kernel, where it is not the function's.
 
     Raises:
         CompileError: with every mistake found, up to ten.
     """
     source = read_source(function)
-    names = [p.name for p in parameters_of(function) if p.name not in statics]
     params = tuple(Value(t) for t in types)
-    env: dict[str, Entry] = {name: Binding(Static(value), None) for name, value in statics.items()}
-    nodes = {p.name: p.node for p in parameters_of(function)}
-    frame = Frame(source, None, env, [Target("kernel")])
+    frame = Frame(source, None, {}, [Target("kernel")])
     s = Session(resolver, options, frame, expression, block, call_builtin)
-    for name, param in zip(names, params, strict=True):
-        s.bind(name, param, nodes[name])
+    for parameter, value in zip(parameters_of(function), params, strict=True):
+        s.bind(parameter.name, value, parameter.node)
     s.builder.span = source.span(source.tree, None)
     s.builder.open()
     try:
@@ -88,7 +85,7 @@ def lower_kernel(
     if s.errors:
         raise collect(s.errors)
     return Kernel(
-        function.__name__,
+        name or function.__name__,
         params,
         s.builder.close(),
         (),

@@ -3,6 +3,8 @@
 Descriptors are interned and frozen: two equal types are one object, so ``is`` and ``==`` agree.
 """
 
+from typing import Any
+
 from heald.types.convert import as_concrete, as_type
 from heald.types.descriptors import (
     ARITHMETIC,
@@ -55,6 +57,20 @@ from heald.types.generic import (
 from heald.types.layout import align_of, leaf_offsets, numpy_dtype, parameter_layout, size_of
 from heald.types.promotion import can_widen, fits, join, literal_type
 
+_PUBLISHED: dict[str, Any] = {}
+
+
+def publish(**names: Any) -> None:
+    """Higher layers put what users know as ``wp.types.vector`` and so on here."""
+    _PUBLISHED.update(names)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLISHED:
+        return _PUBLISHED[name]
+    raise AttributeError(f"wp.types has no {name!r}")
+
+
 __all__ = [
     "ARITHMETIC",
     "BY_NAME",
@@ -106,6 +122,7 @@ __all__ = [
     "match_pattern",
     "numpy_dtype",
     "parameter_layout",
+    "publish",
     "size_of",
     "u8",
     "u16",

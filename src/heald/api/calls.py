@@ -1,0 +1,128 @@
+"""Calls from the host: a kernel function or builtin evaluated on Python values, with a kernel's
+bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from heald.api.host_value import HostValue
+from heald.api.scalars import describe
+from heald.api.struct import StructValue, make_value, struct_leaves
+from heald.diagnostics import Diagnostic, LaunchError
+from heald.driver import compile_call
+from heald.types import (
+    Scalar,
+    Type,
+    as_concrete,
+    b1,
+    f32,
+    i32,
+    i64,
+    leaves,
+)
+
+Number = bool | int | float
+_INT32 = range(i32.lowest, i32.highest + 1)
+
+
+class HostCall:
+    """The host side of a set of overloads; compiled once for each tuple of argument types.
+
+    A Python float counts as float32, an int as int32 (int64 where it needs more), as a literal in a
+    kernel does when nothing else decides.
+    """
+
+    __slots__ = ("_compiled", "_functions", "_name", "_updates")
+
+    def __init__(
+        self, name: str, functions: Callable[[], Sequence[FunctionType]], updates: int = 0
+    ) -> None:
+        self._name = name
+        self._functions = functions
+        self._updates = updates
+        self._compiled: dict[tuple[Type, ...], Callable[[Sequence[Number]], Any]] = {}
+
+    def __call__(self, *args: object) -> Any:
+        """The result; several results come as a tuple.
+
+        Raises:
+            CompileError: no overload takes these arguments.
+            KernelFault: the function divided by zero, indexed outside or failed an assertion.
+        """
+        types = []
+        flat: list[Number] = []
+        for value in args:
+            if type(value) is float:
+                types.append(f32)
+                flat.append(value)
+            elif isinstance(value, HostValue):
+                types.append(value.__heald_type__)
+                flat += value._leaves
+            else:
+                t, parts = _flatten(self._name, value)
+                types.append(t)
+                flat += parts
+        compiled = self._compiled.get(tuple(types))
+        if compiled is None:
+            compiled = self._compile(tuple(types))
+        return compiled(flat)
+
+    def _compile(self, types: tuple[Type, ...]) -> Callable[[Sequence[Number]], Any]:
+        closure, results = compile_call(self._name, self._functions(), types)
+        skipped = sum(len(leaves(t)) for t in results[: self._updates])
+        wrap = _wrapper(results[self._updates :])
+
+        def run(flat: Sequence[Number]) -> Any:
+            return wrap(closure(flat)[skipped:])
+
+        self._compiled[types] = run
+        return run
+
+
+def _flatten(name: str, value: object) -> tuple[Type, Sequence[Number]]:
+    if isinstance(value, bool):
+        return b1, (value,)
+    if isinstance(value, int):
+        return (i32 if value in _INT32 else i64), (int(value),)
+    if isinstance(value, np.generic):
+        t = as_concrete(type(value))
+        if t is not None:
+            return t, (value.item(),)
+    if isinstance(value, StructValue):
+        return value.__heald_type__, struct_leaves(value)
+    raise LaunchError(
+        Diagnostic(
+            "H0702",
+            f"'{name}' cannot be called from Python with {describe(value)}",
+            hint="host calls take numbers, vectors, matrices, quaternions, transforms and structs",
+        )
+    )
+
+
+def _wrapper(results: Sequence[Type]) -> Callable[[Sequence[Number]], Any]:
+    """From the leaves of the results to what the caller gets."""
+    if not results:
+        return lambda flat: None
+    if len(results) == 1:
+        return _wrap_one(results[0])
+    parts = [(_wrap_one(t), len(leaves(t))) for t in results]
+
+    def several(flat: Sequence[Number]) -> tuple[Any, ...]:
+        out, start = [], 0
+        for wrap, count in parts:
+            out.append(wrap(flat[start : start + count]))
+            start += count
+        return tuple(out)
+
+    return several
+
+
+def _wrap_one(t: Type) -> Callable[[Sequence[Number]], Any]:
+    if isinstance(t, Scalar):
+        return lambda flat: flat[0]
+    return partial(make_value, t)

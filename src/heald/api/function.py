@@ -1,0 +1,102 @@
+"""``@wp.func``: functions that kernels inline, callable from Python too."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from heald.api.calls import HostCall
+from heald.diagnostics import Diagnostic, TypingError
+
+_REGISTRY: dict[tuple[str, str], Function] = {}
+"""Functions by module and qualified name, so that a second definition adds an overload."""
+
+
+class Function:
+    """A function of the kernel language: one name, one or more overloads.
+
+    Attributes:
+        key: its name in messages.
+        func: the Python function of the first overload.
+    """
+
+    def __init__(
+        self, name: str, functions: list[FunctionType], updates: tuple[str, ...] = ()
+    ) -> None:
+        self.key = name
+        self.updates = updates
+        self._functions = functions
+        self._host = HostCall(name, lambda: self._functions, len(updates))
+        if functions:
+            functools.update_wrapper(self, functions[0])
+
+    @property
+    def func(self) -> FunctionType:
+        """The Python function of the first overload."""
+        return self._functions[0]
+
+    @property
+    def __heald_overloads__(self) -> tuple[FunctionType, ...]:
+        return tuple(self._functions)
+
+    def add_overload(self, function: FunctionType) -> None:
+        """Another definition under the same name.  One with the same parameters replaces the old
+        one."""
+        signature = _annotations(function)
+        kept = [f for f in self._functions if _annotations(f) != signature]
+        self._functions[:] = [*kept, function]
+        self._host = HostCall(self.key, lambda: self._functions, len(self.updates))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate on the host; the same bits as in a kernel."""
+        if kwargs:
+            args = self._ordered(args, kwargs)
+        return self._host(*args)
+
+    def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        bound = inspect.signature(self._functions[0]).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args
+
+    def __repr__(self) -> str:
+        return f"<heald function {self.key}>"
+
+
+def _annotations(function: FunctionType) -> tuple[tuple[str, object], ...]:
+    return tuple((n, str(p.annotation)) for n, p in inspect.signature(function).parameters.items())
+
+
+def func(
+    f: Callable[..., Any] | None = None, *, name: str | None = None, module: Any = None
+) -> Any:
+    """Decorator: a function that kernels (and other functions) can call.
+
+    A second function of the same name in the same module adds an overload.
+
+    Raises:
+        TypingError: what is decorated is no plain Python function.
+    """
+    if f is None:
+        return lambda g: func(g, name=name, module=module)
+    if not isinstance(f, FunctionType):
+        raise TypingError(
+            Diagnostic("H0102", f"@wp.func decorates a Python function, not {type(f).__name__}")
+        )
+    key = (f.__module__, name or f.__qualname__)
+    known = _REGISTRY.get(key)
+    if known is not None and _is_redefinition(known, f):
+        known = None
+    if known is None:
+        _REGISTRY[key] = known = Function(name or f.__name__, [f])
+    else:
+        known.add_overload(f)
+    return known
+
+
+def _is_redefinition(known: Function, f: FunctionType) -> bool:
+    """A notebook cell or factory that runs again defines anew; overloads differ in their
+    parameters."""
+    return all(_annotations(g) == _annotations(f) for g in known.__heald_overloads__)

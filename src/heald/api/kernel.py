@@ -1,0 +1,285 @@
+"""``@wp.kernel``: kernels, their specialisations, and modules of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from threading import Lock
+from types import FunctionType
+from typing import Any
+
+from heald.config import config
+from heald.diagnostics import Diagnostic, LaunchError, TypingError
+from heald.driver import Program, compile_program
+from heald.frontend import parameter_patterns
+from heald.types import Pattern, Type, as_concrete, is_generic
+
+_OPTIONS = frozenset({"enable_backward", "fast_math", "mode", "safety", "strict_fp"})
+
+
+class Module:
+    """The kernels of one Python module (or of a name given to ``@wp.kernel(module=...)``)."""
+
+    __slots__ = ("kernels", "name", "options")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.kernels: dict[str, Kernel] = {}
+        self.options: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"<heald module {self.name}, {len(self.kernels)} kernels>"
+
+
+_MODULES: dict[str, Module] = {}
+"""Every module that defined a kernel, by name."""
+
+
+def get_module(name: str) -> Module:
+    """The module of a name; made when it is asked for the first time."""
+    return _MODULES.setdefault(name, Module(name))
+
+
+def modules() -> Iterator[Module]:
+    """Every module that defined a kernel."""
+    return iter(tuple(_MODULES.values()))
+
+
+Key = tuple[tuple[Type, ...], bool]
+Compile = Callable[[Sequence[Type], bool, str, bool], Program]
+
+
+class Kernel:
+    """A kernel: launched with :func:`launch`, compiled when its argument types are first seen.
+
+    Attributes:
+        key: its name.
+        module: the module it belongs to.
+        options: settings of this kernel; they win over those of its module and ``wp.config``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        module: Module,
+        parameters: Callable[[], tuple[tuple[str, Pattern], ...]],
+        compile_for: Compile,
+        options: Mapping[str, Any],
+    ) -> None:
+        self.key = name
+        self.module = module
+        self.options = dict(options)
+        self._parameters = parameters
+        self._compile = compile_for
+        self._programs: dict[tuple[Key, str, bool], Program] = {}
+        self._lock = Lock()
+
+    @property
+    def parameters(self) -> tuple[tuple[str, Pattern], ...]:
+        """Names and annotated types; generic ones are patterns.
+
+        Raises:
+            CompileError: a parameter has no usable annotation.
+        """
+        return self._parameters()
+
+    @property
+    def is_generic(self) -> bool:
+        """Does some parameter take more than one type?"""
+        return any(is_generic(pattern) for _, pattern in self.parameters)
+
+    def option(self, name: str) -> Any:
+        """A setting: the kernel's own, its module's, or the one of ``wp.config``."""
+        for options in (self.options, self.module.options):
+            if options.get(name) is not None:
+                return options[name]
+        return getattr(config, name)
+
+    def program(self, types: Sequence[Type], *, wide_index: bool = False) -> Program:
+        """The specialisation for concrete parameter types.
+
+        Raises:
+            CompileError: with every mistake found in the source, up to ten.
+        """
+        safety, strict_fp = self.option("safety"), bool(self.option("strict_fp"))
+        key = ((tuple(types), wide_index), safety, strict_fp)
+        found = self._programs.get(key)
+        if found is None:
+            with self._lock:
+                found = self._programs.get(key)
+                if found is None:
+                    found = self._compile(types, wide_index, safety, strict_fp)
+                    self._programs[key] = found
+        return found
+
+    def programs(self) -> list[Program]:
+        """The specialisations compiled so far."""
+        return list(self._programs.values())
+
+    def stored_programs(self) -> list[tuple[bool, Program]]:
+        """The specialisations compiled so far, each with whether its indices are 64 bits wide.
+
+        One of each, whatever safety it was compiled for.
+        """
+        found = {key: program for (key, _, _), program in self._programs.items()}
+        return [(wide, program) for (_, wide), program in found.items()]
+
+    def concrete_types(self, types: Sequence[Any] | None = None) -> tuple[Type, ...]:
+        """Parameter types: those annotated, or ``types`` where some are generic.
+
+        Raises:
+            LaunchError: a parameter is generic and ``types`` does not say what it is.
+        """
+        if types is None and self.is_generic:
+            raise LaunchError(
+                Diagnostic(
+                    "H0702",
+                    f"kernel '{self.key}' has generic parameters",
+                    hint="say their types, as in kernel.prepare(wp.array(dtype=float), float)",
+                )
+            )
+        given = [pattern for _, pattern in self.parameters] if types is None else list(types)
+        out = [as_concrete(t) for t in given]
+        known = tuple(t for t in out if t is not None)
+        if len(known) != len(self.parameters):
+            raise LaunchError(
+                Diagnostic(
+                    "H0702",
+                    f"kernel '{self.key}' takes {len(self.parameters)} concrete types, "
+                    f"not {len(given)} of which {len(known)} are concrete",
+                )
+            )
+        return known
+
+    def prepare(self, *types: Any) -> None:
+        """Compile ahead: after it the first launch is as fast as the tenth.
+
+        Args:
+            types: one for each parameter where some are generic; nothing otherwise.
+
+        Raises:
+            CompileError: with every mistake found in the source.
+        """
+        self.program(self.concrete_types(types or None)).prepare()
+
+    def invalidate(self) -> None:
+        """Forget compiled code, so that changed captured values take effect at the next launch."""
+        with self._lock:
+            self._programs.clear()
+
+    @property
+    def launch_condition(self) -> str:
+        """What must hold of a launch for the code without bounds guards, readably."""
+        lines = [program.describe_condition() for program in self.programs()]
+        return "\n".join(lines) or self.program(self.concrete_types()).describe_condition()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """Refuse: kernels are launched."""
+        raise LaunchError(
+            Diagnostic(
+                "H0707",
+                f"kernel '{self.key}' is launched, not called",
+                hint=f"write wp.launch({self.key}, dim=..., inputs=[...])",
+            )
+        )
+
+    def __repr__(self) -> str:
+        return f"<heald kernel {self.key}>"
+
+
+def kernel(
+    f: Callable[..., Any] | None = None,
+    *,
+    enable_backward: bool | None = None,
+    module: Module | str | None = None,
+    name: str | None = None,
+    **options: Any,
+) -> Any:
+    """Decorator: a kernel, run by every thread of a launch.
+
+    Args:
+        f: the Python function; its parameters are annotated.
+        enable_backward: whether gradients will be asked of it.
+        module: the module it belongs to; that of the function by default.
+        name: what it is called; the function's name by default.
+        options: ``safety``, ``strict_fp``, ``fast_math``, ``mode`` for this kernel only.
+
+    Raises:
+        TypingError: what is decorated is no plain Python function, or an option does not exist.
+    """
+    if f is None:
+        return lambda g: kernel(
+            g, enable_backward=enable_backward, module=module, name=name, **options
+        )
+    if not isinstance(f, FunctionType):
+        raise TypingError(
+            Diagnostic("H0102", f"@wp.kernel decorates a Python function, not {type(f).__name__}")
+        )
+    check_options(options)
+    home = module if isinstance(module, Module) else get_module(module or f.__module__)
+    called = name or f.__name__
+
+    def compiled(types: Sequence[Type], wide: bool, safety: str, strict_fp: bool) -> Program:
+        return compile_program(
+            f, types, name=called, wide_index=wide, safety=safety, strict_fp=strict_fp
+        )
+
+    settings = {**options, "enable_backward": enable_backward}
+    made = Kernel(called, home, lambda: parameter_patterns(f), compiled, settings)
+    functools.update_wrapper(made, f)
+    home.kernels[called] = made
+    return made
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse options that do not exist.
+
+    Raises:
+        TypingError: naming the ones that do (H0707).
+    """
+    for name in options:
+        if name not in _OPTIONS:
+            raise TypingError(
+                Diagnostic(
+                    "H0707",
+                    f"there is no option '{name}' for kernels",
+                    hint=f"the options are {', '.join(sorted(_OPTIONS))}",
+                )
+            )
+
+
+def get_kernel(name: str) -> Kernel:
+    """The kernel of a name (``kernel`` or ``module.kernel``).
+
+    Raises:
+        LaunchError: there is none, or several modules have one.
+    """
+    home, _, short = name.rpartition(".")
+    found = [
+        m.kernels[short] for m in modules() if short in m.kernels and (not home or m.name == home)
+    ]
+    if len(found) == 1:
+        return found[0]
+    where = ", ".join(f"{k.module.name}.{k.key}" for k in found)
+    message = f"several kernels are called '{name}': {where}" if found else f"no kernel '{name}'"
+    raise LaunchError(Diagnostic("H0707", message, hint="write module.kernel" if found else ""))
+
+
+def overload(kernel_or_function: Any, types: Sequence[Any] | None = None) -> Any:
+    """Instantiate a generic kernel for concrete types, ahead of launches.
+
+    Used as a decorator on a function of the same name it reads the types from the annotations.
+
+    Raises:
+        CompileError: the kernel does not compile for these types.
+        LaunchError: the types are not concrete, or not one for each parameter.
+    """
+    if isinstance(kernel_or_function, FunctionType):
+        original = get_kernel(f"{kernel_or_function.__module__}.{kernel_or_function.__name__}")
+        types = [pattern for _, pattern in parameter_patterns(kernel_or_function)]
+        return overload(original, types)
+    if not isinstance(kernel_or_function, Kernel):
+        raise TypingError(Diagnostic("H0207", "wp.overload takes a kernel and a list of types"))
+    concrete = kernel_or_function.concrete_types(types)
+    kernel_or_function.program(concrete)
+    return kernel_or_function

@@ -1,0 +1,104 @@
+"""Module options, loading ahead of launches, and the kernel cache of this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from heald.api.kernel import Kernel, Module, check_options, get_module, modules
+from heald.diagnostics import CompileError, Diagnostic, LaunchError
+from heald.diagnostics.errors import collect
+from heald.driver import warm_up
+
+
+def init() -> None:
+    """Warm the compiler and the builtins, so that the first launch pays for its own kernel only."""
+    warm_up()
+
+
+def _calling_module(depth: int = 2) -> str:
+    return str(sys._getframe(depth).f_globals.get("__name__", "__main__"))
+
+
+def set_module_options(options: Mapping[str, Any], module: Any = None) -> None:
+    """Settings for the kernels of a module (the calling one by default).
+
+    Raises:
+        TypingError: an option that does not exist (H0707).
+    """
+    check_options(options)
+    get_module(_module_name(module)).options.update(options)
+
+
+def get_module_options(module: Any = None) -> dict[str, Any]:
+    """The settings of a module (the calling one by default)."""
+    return dict(get_module(_module_name(module)).options)
+
+
+def _module_name(module: Any) -> str:
+    if module is None:
+        return _calling_module(3)
+    if isinstance(module, Module):
+        return module.name
+    return module if isinstance(module, str) else str(module.__name__)
+
+
+def load_module(module: Any = None, device: Any = None, recursive: bool = False) -> None:
+    """Compile every kernel of a module ahead of its launch; generic ones where types are known.
+
+    One bad kernel does not stop another: the rest is compiled, then all mistakes are reported
+    together.
+
+    Args:
+        module: a module, its name, or None for the calling one.
+        device: accepted for symmetry with other device calls; every host device is served.
+        recursive: also the modules whose names begin with this one's.
+
+    Raises:
+        LaunchError: no kernel is defined there.
+        CompileError: the mistakes of all kernels that do not compile.
+    """
+    name = _module_name(module)
+    chosen = [
+        m for m in modules() if m.name == name or (recursive and m.name.startswith(name + "."))
+    ]
+    if not any(m.kernels for m in chosen):
+        raise LaunchError(Diagnostic("H0707", f"module '{name}' defines no kernels"))
+    _prepare(k for m in chosen for k in m.kernels.values())
+
+
+def force_load(device: Any = None, modules_: Any = None) -> None:
+    """Compile every kernel of every module (or of those given) ahead of its launch.
+
+    Raises:
+        CompileError: the mistakes of all kernels that do not compile.
+    """
+    names = None if modules_ is None else {_module_name(m) for m in modules_}
+    chosen = [m for m in modules() if names is None or m.name in names]
+    _prepare(k for m in chosen for k in m.kernels.values())
+
+
+def _prepare(kernels: Any) -> None:
+    diagnostics: list[Diagnostic] = []
+    for kernel in kernels:
+        try:
+            _prepare_one(kernel)
+        except CompileError as error:
+            diagnostics += error.diagnostics
+    if diagnostics:
+        raise collect(diagnostics)
+
+
+def _prepare_one(kernel: Kernel) -> None:
+    if not kernel.is_generic:
+        kernel.prepare()
+    for program in kernel.programs():
+        program.prepare()
+
+
+def clear_kernel_cache() -> None:
+    """Forget all compiled code; the next launch of each kernel compiles it anew."""
+    for module in modules():
+        for kernel in module.kernels.values():
+            kernel.invalidate()

@@ -1,0 +1,91 @@
+"""Kernels in files: they run again without their Python source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from heald.api.kernel import Kernel, Module
+from heald.diagnostics import Diagnostic, LaunchError
+from heald.driver import Program, write_whole
+from heald.ir import Kernel as WirKernel
+from heald.ir import dump_kernels, load_kernels
+from heald.ops import TABLE
+from heald.types import Anything, Type
+
+_INDEX = "index"
+_NARROW, _WIDE = "i32", "i64"
+
+
+def save_ir(
+    kernel: Kernel,
+    path: str | os.PathLike[str],
+    *,
+    types: Sequence[object] | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Write the WIR of a kernel to a file that :func:`load_ir` reads on any machine.
+
+    Every specialisation compiled so far is stored.
+
+    Args:
+        kernel: made by ``@wp.kernel``.
+        path: the file; written whole or not at all.
+        types: parameter types of a generic kernel; None stores what was compiled so far.
+        metadata: free text to keep with it.
+
+    Raises:
+        CompileError: the kernel does not compile.
+        LaunchError: a generic kernel without ``types`` that was not compiled yet.
+        OSError: the file cannot be written.
+    """
+    if types is not None or not kernel.is_generic:
+        kernel.program(kernel.concrete_types(types))
+    stored = kernel.stored_programs()
+    if not stored:
+        raise LaunchError(
+            Diagnostic(
+                "H0702",
+                f"generic kernel '{kernel.key}' was not compiled for any types yet",
+                hint="give types=[...], one for each parameter",
+            )
+        )
+    widths = ",".join(_WIDE if wide else _NARROW for wide, _ in stored)
+    facts = {**(metadata or {}), _INDEX: widths}
+    write_whole(path, dump_kernels([p.wir for _, p in stored], metadata=facts))
+
+
+def load_ir(path: str | os.PathLike[str]) -> Kernel:
+    """A kernel from a file of :func:`save_ir`, ready to be launched.
+
+    Raises:
+        CompileError: a file of another format version (H0902), damaged (H0903), or malformed
+        (H0904).
+        OSError: the file cannot be read.
+    """
+    file = load_kernels(Path(path).read_bytes(), TABLE)
+    widths = file.metadata.get(_INDEX, "").split(",")
+    by_types: dict[tuple[tuple[Type, ...], bool], WirKernel] = {}
+    for wir, width in zip(file.kernels, widths, strict=True):
+        by_types[tuple(p.type for p in wir.params), width == _WIDE] = wir
+    first = file.kernels[0]
+
+    def compile_for(types: Sequence[Type], wide: bool, safety: str, strict_fp: bool) -> Program:
+        wir = by_types.get((tuple(types), wide))
+        if wir is None:
+            raise LaunchError(_not_stored(first.name, wide))
+        return Program(wir, safety=safety)
+
+    generic = len({types for types, _ in by_types}) > 1
+    patterns = tuple((first.name_of(p), Anything if generic else p.type) for p in first.params)
+    return Kernel(first.name, Module(str(path)), lambda: patterns, compile_for, {})
+
+
+def _not_stored(name: str, wide: bool) -> Diagnostic:
+    what = "64-bit indices" if wide else "these parameter types"
+    return Diagnostic(
+        "H0702",
+        f"the file of kernel '{name}' holds no code for {what}",
+        hint="store it again with types=[...]",
+    )

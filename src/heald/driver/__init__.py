@@ -1,0 +1,22 @@
+"""Wires the compiler together: source to artifact, variants, launches on CPU and interpreter."""
+
+from heald.driver.arguments import Argument, ArrayArgument, LeafValue, needs_wide_index
+from heald.driver.dump import STAGES, dump
+from heald.driver.files import write_whole
+from heald.driver.program import Program
+from heald.driver.specialise import compile_call, compile_program, resolve, warm_up
+
+__all__ = [
+    "STAGES",
+    "Argument",
+    "ArrayArgument",
+    "LeafValue",
+    "Program",
+    "compile_call",
+    "compile_program",
+    "dump",
+    "needs_wide_index",
+    "resolve",
+    "warm_up",
+    "write_whole",
+]

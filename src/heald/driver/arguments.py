@@ -1,0 +1,108 @@
+"""Launch arguments: what a program needs to know of each parameter's value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from heald.artifact import Symbol
+from heald.interp import ArrayView
+from heald.runtime import byte_span, memory_bytes
+from heald.types import Element, Leaf, Scalar, Type, leaves, size_of
+from heald.types.descriptors import to_bfloat16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayArgument:
+    """An array: where its element (0, ..., 0) lies, its extents, byte strides and element type.
+
+    ``owner`` keeps the memory alive; ``read_only`` memory must not be written by a kernel.
+    """
+
+    ptr: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: Element
+    owner: object
+    read_only: bool = False
+
+    def view(self) -> ArrayView:
+        """The same memory as the interpreter sees it."""
+        low, high = byte_span(self.shape, self.strides, size_of(self.dtype))
+        if low == high:
+            return ArrayView.allocate(self.dtype, self.shape)
+        memory = memory_bytes(self.ptr + low, high - low, self.owner, read_only=self.read_only)
+        return ArrayView(memory, -low, self.shape, self.strides, self.dtype)
+
+
+LeafValue = bool | int | float | ArrayArgument
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Argument:
+    """One parameter's value: its type, and a number or array for each leaf."""
+
+    type: Type
+    leaves: tuple[LeafValue, ...]
+
+    def words(self) -> list[bool | int | float]:
+        """The fields of the packed form (``runtime.packing``)."""
+        out: list[bool | int | float] = []
+        for leaf in self.leaves:
+            if isinstance(leaf, ArrayArgument):
+                out += [leaf.ptr, *leaf.shape, *leaf.strides]
+            else:
+                out.append(leaf)
+        return out
+
+    def simulated(self) -> object:
+        """The value as the interpreter takes it."""
+        kinds = leaves(self.type)
+        parts = [_datum(leaf, t) for leaf, t in zip(self.leaves, kinds, strict=True)]
+        return parts[0] if kinds == (self.type,) else tuple(parts)
+
+
+def _datum(leaf: LeafValue, t: Leaf) -> object:
+    if isinstance(leaf, ArrayArgument):
+        return leaf.view()
+    assert isinstance(t, Scalar)
+    return to_bfloat16(leaf) if t.name == "bf16" else t.carrier.type(leaf)
+
+
+def look_up(arguments: Sequence[Argument], dims: Sequence[int], symbol: Symbol) -> int:
+    """The number that a symbol of a launch condition stands for."""
+    if symbol.kind == "dim":
+        return dims[symbol.axis] if symbol.axis < len(dims) else 1
+    leaf = arguments[symbol.parameter].leaves[symbol.leaf]
+    if isinstance(leaf, ArrayArgument):
+        return leaf.shape[symbol.axis]
+    return int(leaf)
+
+
+def needs_wide_index(arguments: Sequence[Argument], dims: Sequence[int]) -> bool:
+    """Does a launch dim or an extent reach 2^31, so that int32 indices would not do?"""
+    if any(extent >= _WIDE for extent in dims):
+        return True
+    return any(
+        isinstance(leaf, ArrayArgument) and any(extent >= _WIDE for extent in leaf.shape)
+        for argument in arguments
+        for leaf in argument.leaves
+    )
+
+
+_WIDE = 1 << 31
+
+
+def thread_count(dims: Sequence[int]) -> int:
+    """Threads of a launch."""
+    return prod(dims)
+
+
+def thread_coordinates(thread: int, dims: Sequence[int]) -> tuple[int, ...]:
+    """The launch coordinates of a linear thread index, row-major."""
+    out = []
+    for extent in reversed(dims):
+        out.append(thread % extent)
+        thread //= extent
+    return tuple(reversed(out)) or (0,)

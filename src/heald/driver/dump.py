@@ -1,0 +1,38 @@
+"""A program as text at each stage of its way to the machine."""
+
+from __future__ import annotations
+
+from heald.codegen import assembly, entry_symbol, host_target, llvm_text, optimised_text
+from heald.driver.program import Program
+from heald.ir import to_text
+
+STAGES = ("wir", "guarded", "lowered", "llvm", "optimised", "asm")
+
+
+def dump(program: Program, stage: str, *, bounds: bool = False, spans: bool = False) -> str:
+    """The program after a stage.
+
+    Args:
+        program: what to show.
+        stage: ``wir`` after the front pipeline, ``guarded`` with guards decided, ``lowered`` as the
+            code generator takes it, ``llvm`` as it emits it, ``optimised`` LLVM, ``asm`` assembly.
+        bounds: show the variant that runs where the launch condition holds.
+        spans: with source places (WIR stages).
+
+    Raises:
+        ValueError: there is no such stage.
+    """
+    match stage:
+        case "wir":
+            return to_text(program.wir, spans=spans)
+        case "guarded":
+            return to_text(program.guarded(bounds=bounds), spans=spans)
+        case "lowered":
+            return to_text(program.lowered(bounds=bounds), spans=spans)
+        case "llvm" | "optimised" | "asm":
+            kernel = program.lowered(bounds=bounds)
+            text = llvm_text(kernel, entry=entry_symbol(kernel), target=host_target())
+            if stage == "llvm":
+                return text
+            return (optimised_text if stage == "optimised" else assembly)(text, host_target())
+    raise ValueError(f"no stage {stage!r}; the stages are {', '.join(STAGES)}")

@@ -1,0 +1,204 @@
+"""One specialisation of a kernel: its WIR, its variants, compiled on first demand, and its
+launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from heald.artifact import Access, Artifact, Fault, LaunchCondition, Site, Symbol, fault_error
+from heald.codegen import (
+    LoadedCode,
+    build,
+    formats_of,
+    host_target,
+    leaf_path,
+    load,
+    parallel_launcher,
+    sites_of,
+)
+from heald.config import config
+from heald.diagnostics import KernelFault
+from heald.driver.arguments import Argument, look_up, thread_coordinates, thread_count
+from heald.driver.prints import print_records
+from heald.driver.simulation import simulated_resources
+from heald.driver.tracing import trace
+from heald.interp import run as interpret
+from heald.ir import Kernel
+from heald.passes import FRONT, SCALAR_CPU, Proofs, guard, prove_bounds, run_pipeline
+from heald.runtime import (
+    Device,
+    ParallelLauncher,
+    launch,
+    packer_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Compiled code of one variant."""
+
+    artifact: Artifact
+    code: LoadedCode
+
+
+class Program:
+    """A kernel for concrete parameter types.
+
+    Thread-safe: variants are compiled once, launches run concurrently.
+
+    Attributes:
+        wir: after the front pipeline, before guards.
+        name: what errors call it.
+    """
+
+    def __init__(self, wir: Kernel, *, safety: str) -> None:
+        self.name = wir.name
+        self.safety = safety
+        self.wir = run_pipeline(wir, FRONT, check=config.check, trace=trace())
+        self._proofs: Proofs = prove_bounds(self.wir)
+        self._guarded: dict[bool, Kernel] = {}
+        self._variants: dict[bool, Variant] = {}
+        self._lock = Lock()
+
+    @property
+    def condition(self) -> LaunchCondition:
+        """What must hold at a launch for the variant without bounds guards."""
+        return self._proofs.condition
+
+    def describe_condition(self) -> str:
+        """The launch condition in the user's names, such as ``dim[0] <= a.shape[0]``."""
+        return self.condition.describe(self._symbol_name)
+
+    def _symbol_name(self, symbol: Symbol) -> str:
+        if symbol.kind == "dim":
+            return f"dim[{symbol.axis}]"
+        parameter = self.wir.params[symbol.parameter]
+        path = [self.wir.name_of(parameter), *leaf_path(parameter.type, symbol.leaf)]
+        name = ".".join(path)
+        return f"{name}.shape[{symbol.axis}]" if symbol.kind == "shape" else name
+
+    # -- compiling
+    # -----------------------------------------------------------------------------------------
+
+    def guarded(self, *, bounds: bool) -> Kernel:
+        """The WIR with guards decided; with ``bounds`` for launches that fulfil the condition."""
+        with self._lock:
+            return self._guard(bounds)
+
+    def _guard(self, bounds: bool) -> Kernel:
+        if bounds not in self._guarded:
+            self._guarded[bounds] = guard(
+                self.wir, proofs=self._proofs.verdicts, bounds=bounds, safety=self.safety
+            )
+        return self._guarded[bounds]
+
+    def lowered(self, *, bounds: bool) -> Kernel:
+        """What the CPU code generator takes."""
+        return run_pipeline(
+            self.guarded(bounds=bounds), SCALAR_CPU, check=config.check, trace=trace()
+        )
+
+    def variant(self, *, bounds: bool) -> Variant:
+        """Compiled code, made on first demand.
+
+        Raises:
+            CompileError: the kernel uses what CPUs do not have.
+            DeviceError: this processor is not supported.
+        """
+        found = self._variants.get(bounds)
+        if found is not None:
+            return found
+        kernel = self.lowered(bounds=bounds)
+        with self._lock:
+            if bounds not in self._variants:
+                artifact = build(
+                    kernel, host_target(), condition=self.condition if bounds else None
+                )
+                self._variants[bounds] = Variant(artifact, load(artifact))
+            return self._variants[bounds]
+
+    def prepare(self) -> None:
+        """Compile every variant that a launch may choose."""
+        self.variant(bounds=False)
+        if self._has_bounds_variant():
+            self.variant(bounds=True)
+
+    def _has_bounds_variant(self) -> bool:
+        return bool(self.condition.clauses) and self.safety != "unchecked"
+
+    # -- launching
+    # -----------------------------------------------------------------------------------------
+
+    def written(self) -> tuple[bool, ...]:
+        """For each parameter: may the kernel write its arrays?"""
+        return tuple(
+            bool(p.access & Access.WRITE) for p in self.variant(bounds=False).artifact.parameters
+        )
+
+    def run(
+        self,
+        device: Device,
+        dims: Sequence[int],
+        arguments: Sequence[Argument],
+        block_dim: int,
+    ) -> None:
+        """Launch and wait.
+
+        Raises:
+            KernelFault: a thread faulted; everything else that the launch wrote is there.
+        """
+        if thread_count(dims) == 0:
+            return
+        if device.is_sim:
+            self._simulate(device, dims, arguments, block_dim)
+        else:
+            self._run_cpu(dims, arguments, block_dim)
+
+    def _run_cpu(self, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int) -> None:
+        def number(symbol: Symbol) -> int:
+            return look_up(arguments, dims, symbol)
+
+        bounds = self._has_bounds_variant() and self.condition.holds(number)
+        variant = self.variant(bounds=bounds)
+        words = [word for argument in arguments for word in argument.words()]
+        packed = packer_of(variant.artifact).pack(words)
+        outcome = launch(
+            variant.code.address,
+            variant.artifact,
+            packed,
+            dims,
+            block_dim,
+            parallel=_parallel(),
+            threads=config.num_threads,
+        )
+        print_records(outcome.printed.records, variant.artifact.formats, outcome.printed.note)
+        if outcome.fault is not None:
+            raise self._error(outcome.fault, variant.artifact.sites, dims)
+
+    def _simulate(
+        self, device: Device, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int
+    ) -> None:
+        kernel = self.guarded(bounds=False)
+        outcome = interpret(
+            kernel,
+            tuple(dims),
+            [argument.simulated() for argument in arguments],
+            block_dim=block_dim,
+            resources=simulated_resources(kernel, device),
+            unchecked=self.safety == "unchecked",
+        )
+        print_records(outcome.printed, formats_of(kernel), "")
+        for fault in outcome.faults:
+            raise self._error(fault, sites_of(kernel), dims)
+
+    def _error(self, fault: Fault, sites: Mapping[int, Site], dims: Sequence[int]) -> KernelFault:
+        thread = thread_coordinates(fault.thread, dims)
+        where = thread[0] if len(thread) == 1 else thread
+        return fault_error(fault, sites[fault.op], f"thread {where} of kernel '{self.name}'")
+
+
+def _parallel() -> ParallelLauncher | None:
+    address = parallel_launcher()
+    return None if address is None else ParallelLauncher(address, survives_fork=True)

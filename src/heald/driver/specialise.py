@@ -1,0 +1,67 @@
+"""From a Python function and argument types to a program; and functions for calls from the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+from heald.codegen import host_target, parallel_launcher
+from heald.config import config
+from heald.driver.program import Program
+from heald.driver.tracing import show_source
+from heald.frontend import Options, lower_call, lower_kernel
+from heald.interp import Closure, compile_closure
+from heald.ir import check
+from heald.library.registry import load_topics, lookup
+from heald.ops import TABLE
+from heald.passes import FRONT, run_pipeline
+from heald.types import Type, i32, i64
+
+
+def resolve(name: str) -> Any:
+    """The library builtin of a name, or None."""
+    return lookup(name)
+
+
+def compile_program(
+    function: FunctionType,
+    types: Sequence[Type],
+    *,
+    name: str,
+    wide_index: bool,
+    safety: str,
+    strict_fp: bool,
+) -> Program:
+    """A kernel for concrete parameter types, ready to be launched; code is made on first demand.
+
+    Raises:
+        CompileError: every mistake found in the source.
+    """
+    show_source(function)
+    options = Options(index=i64 if wide_index else i32, strict_fp=strict_fp)
+    wir = lower_kernel(function, types, resolve, options, name=name)
+    if config.check:
+        check(wir, TABLE)
+    return Program(wir, safety=safety)
+
+
+def compile_call(
+    name: str, functions: Sequence[FunctionType], types: Sequence[Type]
+) -> tuple[Closure, tuple[Type, ...]]:
+    """The overload that fits ``types`` as a Python function on leaves, and its result types.
+
+    Raises:
+        CompileError: no overload fits, or its body has mistakes.
+        HealdError: the function needs what only a launch has.
+    """
+    kernel = lower_call(name, functions, types, resolve, Options(strict_fp=config.strict_fp))
+    kernel = run_pipeline(kernel, FRONT, check=config.check)
+    return compile_closure(kernel), kernel.results
+
+
+def warm_up() -> None:
+    """Load what every first compilation needs: LLVM, the builtins, the threads."""
+    load_topics()
+    host_target()
+    parallel_launcher()

@@ -1,0 +1,44 @@
+"""``HEALD_DEBUG=1``: the syntax tree's summary and the WIR after each pass, on standard error."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from types import FunctionType
+
+from heald.config import config
+from heald.frontend import read_source
+from heald.ir import Kernel, to_text
+
+
+def trace() -> Callable[[str, Kernel], None] | None:
+    """What a pipeline calls after each pass; None unless debugging is on."""
+    return _show if config.debug else None
+
+
+def _show(name: str, kernel: Kernel) -> None:
+    sys.stderr.write(f"; {kernel.name} after {name}\n{to_text(kernel)}\n")
+
+
+def show_source(function: FunctionType) -> None:
+    """The summary of a kernel's syntax tree, where debugging is on."""
+    if config.debug:
+        source = read_source(function)
+        sys.stderr.write(f"; {function.__name__} in {source.file}\n{summarise(source.tree)}\n\n")
+
+
+def summarise(tree: ast.FunctionDef) -> str:
+    """One line a statement: line number, kind, and what it says."""
+    lines: list[str] = []
+
+    def visit(statements: list[ast.stmt], depth: int) -> None:
+        for statement in statements:
+            head = ast.unparse(statement).split("\n", 1)[0]
+            kind = type(statement).__name__
+            lines.append(f";{statement.lineno:5} {'  ' * depth}{kind}: {head}")
+            for field in ("body", "orelse"):
+                visit(getattr(statement, field, []), depth + 1)
+
+    visit(tree.body, 0)
+    return "\n".join(lines)
