@@ -13,7 +13,7 @@ from heald.types import Array, Scalar, Struct, Type
 
 # A name that needs no quotes.  No part after a dot starts with a digit: `%s.1` is the second `s`.
 _is_bare = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*").fullmatch
-_is_key = re.compile(r"[^\W\d]\w*").fullmatch
+_is_word = re.compile(r"\w+").fullmatch
 
 
 def to_text(kernel: Kernel, *, spans: bool = False) -> str:
@@ -40,6 +40,11 @@ def quote(text: str) -> str:
         return json.dumps(text, ensure_ascii=False)
     shown = [c if c.isprintable() and c not in '"\\' else json.dumps(c)[1:-1] for c in text]
     return f'"{"".join(shown)}"'
+
+
+def _key(name: str) -> str:
+    """The name of an attribute or field, in quotes unless it is an identifier in one token."""
+    return name if name.isidentifier() and _is_word(name) else quote(name)
 
 
 def attr_text(value: Attr) -> str:
@@ -158,9 +163,7 @@ class Printer:
         if not attrs:
             return ""
         items = sorted(attrs.items()) if self._canonical else attrs.items()
-        parts = [
-            f"{key if _is_key(key) else quote(key)}={attr_text(value)}" for key, value in items
-        ]
+        parts = [f"{_key(key)}={attr_text(value)}" for key, value in items]
         return f" [{', '.join(parts)}]"
 
     # -- values and types --------------------------------------------------------------------
@@ -192,10 +195,7 @@ class Printer:
         return text
 
     def _struct(self, t: Struct) -> str:
-        fields = [
-            f"{name if _is_key(name) else quote(name)}: {self.type_text(field)}"
-            for name, field in t.fields
-        ]
+        fields = [f"{_key(name)}: {self.type_text(field)}" for name, field in t.fields]
         name = self._struct_names.unique(t.name)
         self._struct_lines.append(f"struct @{name} {{{', '.join(fields)}}}\n")
         return f"struct<{name}>"
