@@ -153,7 +153,7 @@ def _static(s: Session, node: ast.Call) -> Operand:
             names.pop(name, None)
             if known:
                 names[name] = known[0]
-    names["type"] = lambda x: x.type if isinstance(x, Value) else type(x)
+    names["type"] = lambda x: x.type if isinstance(x, StaticView) else type(x)
     source = ast.Expression(node.args[0])
     try:
         value = eval(compile(source, s.frame.source.file, "eval"), names)

@@ -62,7 +62,7 @@ def sinh(x: float32) -> float32:
     >>> wp.sinh(0.0)
     0.0
     """
-    e, e_low = _expm1_pair(min(m.fabs(float64(x)), 100.0))
+    e, _ = _expm1_pair(min(m.fabs(float64(x)), 100.0))
     return m.copysign(float32(m.fmul(e + e / (e + 1.0), 0.5)), x)
 
 
@@ -95,7 +95,7 @@ def cosh(x: float32) -> float32:
     >>> wp.cosh(0.0)
     1.0
     """
-    half, half_low = _half_exp(min(m.fabs(float64(x)), 100.0))
+    half, _ = _half_exp(min(m.fabs(float64(x)), 100.0))
     return float32(half + 0.25 / half)
 
 

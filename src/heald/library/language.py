@@ -19,6 +19,7 @@ from heald.types import (
     TypeClass,
     Vector,
     VectorPattern,
+    as_type,
     b1,
     bf16,
     f16,
@@ -51,26 +52,30 @@ Full = TypeClass("Full", (f32, f64))
 
 def Vec(dtype: Any, length: Any) -> Pattern:  # noqa: N802 - reads as the type that it makes
     """A vector type, or a pattern where component type or length (``"N"``) is generic."""
-    if isinstance(dtype, ScalarType) and isinstance(length, int):
-        return Vector(dtype, length)
-    return VectorPattern(dtype, length)
+    t = as_type(dtype)
+    if isinstance(t, ScalarType) and isinstance(length, int):
+        return Vector(t, length)
+    return VectorPattern(t, length)
 
 
 def Mat(dtype: Any, rows: Any, cols: Any) -> Pattern:  # noqa: N802
     """A matrix type, or the pattern of one where something is generic."""
-    if isinstance(dtype, ScalarType) and isinstance(rows, int) and isinstance(cols, int):
-        return Matrix(dtype, rows, cols)
-    return MatrixPattern(dtype, rows, cols)
+    t = as_type(dtype)
+    if isinstance(t, ScalarType) and isinstance(rows, int) and isinstance(cols, int):
+        return Matrix(t, rows, cols)
+    return MatrixPattern(t, rows, cols)
 
 
 def Quat(dtype: Any) -> Pattern:  # noqa: N802
     """A quaternion type or pattern."""
-    return Quaternion(dtype) if isinstance(dtype, ScalarType) else QuaternionPattern(dtype)
+    t = as_type(dtype)
+    return Quaternion(t) if isinstance(t, ScalarType) else QuaternionPattern(t)
 
 
 def Xform(dtype: Any) -> Pattern:  # noqa: N802
     """A transform type or pattern."""
-    return Transform(dtype) if isinstance(dtype, ScalarType) else TransformPattern(dtype)
+    t = as_type(dtype)
+    return Transform(t) if isinstance(t, ScalarType) else TransformPattern(t)
 
 
 @m.intrinsic("static")

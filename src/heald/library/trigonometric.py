@@ -120,7 +120,7 @@ def _sine32(x: float32, r: float32, quadrant: int32) -> float32:
 @helper
 def _sine64(x: float64, r: float64, low: float64, quadrant: int64) -> float64:
     """sin(r + low + quadrant · π/2) for ``|r| <= π/4``, or NaN where ``x`` is infinite."""
-    s, s_low, c, c_low = _sine_cosine64(r, low)
+    s, _, c, _ = _sine_cosine64(r, low)
     v = m.select((quadrant & 1) != 0, c, s)
     v = m.bitcast(m.bitcast(v, int64) ^ ((quadrant & 2) << 62), float64)
     return m.select(m.fabs(x) == INF, NAN, v)

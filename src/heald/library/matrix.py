@@ -1,0 +1,371 @@
+"""Matrices: products, transpose, determinant, inverse, and ways to build them.
+
+Matrices are row-major; a vector is a column where it stands right of a matrix and a row left of it.
+"""
+
+from heald.library.language import (
+    Full,
+    Half,
+    Mat,
+    Scalar,
+    Vec,
+    float32,
+    m,
+    static,
+)
+from heald.library.registry import Exact, Scaled, builtin, helper
+
+GROUP = "Matrix math"
+
+
+# -- products ------------------------------------------------------------------------------------
+
+
+@builtin(group=GROUP, accuracy=Scaled(4))
+def mul(a: Mat(Scalar, "R", "K"), b: Mat(Scalar, "K", "C")) -> Mat(Scalar, "R", "C"):
+    """The product ``a * b`` (also written ``a @ b``) of matrices, of a matrix and a column vector,
+    of a row vector and a matrix, of quaternions (Hamilton's), or of transforms (``b`` first).
+
+    Sums run from the first term to the last, each term an fma in float32 and float64.
+
+    >>> wp.mul(wp.mat22(1.0, 2.0, 3.0, 4.0), wp.vec2(1.0, 1.0))
+    vec2(3.0, 7.0)
+    """
+    dtype = type(a).dtype
+    y = static(Mat(dtype, len(a), type(b).cols))()
+    for i in static(range(type(a).rows)):
+        for j in static(range(type(b).cols)):
+            total = a[i, 0] * b[0, j]
+            for k in static(range(1, type(a).cols)):
+                total = total + a[i, k] * b[k, j]
+            y[i, j] = total
+    return y
+
+
+@builtin(group=GROUP, accuracy=Scaled(4))
+def mul(a: Mat(Scalar, "R", "K"), b: Vec(Scalar, "K")) -> Vec(Scalar, "R"):
+    dtype = type(a).dtype
+    y = static(Vec(dtype, len(a)))()
+    for i in static(range(type(a).rows)):
+        total = a[i, 0] * b[0]
+        for k in static(range(1, type(a).cols)):
+            total = total + a[i, k] * b[k]
+        y[i] = total
+    return y
+
+
+@builtin(group=GROUP, accuracy=Scaled(4))
+def mul(a: Vec(Scalar, "K"), b: Mat(Scalar, "K", "C")) -> Vec(Scalar, "C"):
+    dtype = type(b).dtype
+    cols = type(b).cols
+    y = static(Vec(dtype, cols))()
+    for j in static(range(type(b).cols)):
+        total = a[0] * b[0, j]
+        for k in static(range(1, type(b).rows)):
+            total = total + a[k] * b[k, j]
+        y[j] = total
+    return y
+
+
+@builtin(group=GROUP, accuracy=Scaled(16))
+def ddot(a: Mat(Scalar, "R", "C"), b: Mat(Scalar, "R", "C")) -> Scalar:
+    """The sum of the products of all components, row by row.
+
+    >>> wp.ddot(wp.mat22(1.0, 2.0, 3.0, 4.0), wp.mat22(1.0, 1.0, 1.0, 1.0))
+    10.0
+    """
+    total = type(a).dtype(0)
+    for i in static(range(type(a).rows)):
+        for j in static(range(type(a).cols)):
+            total = total + a[i, j] * b[i, j]
+    return total
+
+
+# -- parts and shapes ----------------------------------------------------------------------------
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def transpose(a: Mat(Scalar, "R", "C")) -> Mat(Scalar, "C", "R"):
+    """Rows become columns.
+
+    >>> wp.transpose(wp.mat22(1.0, 2.0, 3.0, 4.0))
+    mat22([[1.0, 3.0], [2.0, 4.0]])
+    """
+    dtype, cols = type(a).dtype, type(a).cols
+    y = static(Mat(dtype, cols, len(a)))()
+    for i in static(range(type(a).rows)):
+        for j in static(range(type(a).cols)):
+            y[j, i] = a[i, j]
+    return y
+
+
+@builtin(group=GROUP, accuracy=Scaled(4))
+def trace(a: Mat(Scalar, "N", "N")) -> Scalar:
+    """The sum of the diagonal, from the first component to the last.
+
+    >>> wp.trace(wp.mat22(1.0, 2.0, 3.0, 4.0))
+    5.0
+    """
+    total = a[0, 0]
+    for i in static(range(1, type(a).rows)):
+        total = total + a[i, i]
+    return total
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def diag(vec: Vec(Scalar, "N")) -> Mat(Scalar, "N", "N"):
+    """The matrix with ``vec`` on its diagonal and zeros elsewhere.
+
+    >>> wp.diag(wp.vec2(1.0, 2.0))
+    mat22([[1.0, 0.0], [0.0, 2.0]])
+    """
+    dtype = type(vec).dtype
+    y = static(Mat(dtype, len(vec), len(vec)))()
+    for i in static(range(len(vec))):
+        y[i, i] = vec[i]
+    return y
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def get_diag(mat: Mat(Scalar, "N", "N")) -> Vec(Scalar, "N"):
+    """The diagonal of a square matrix.
+
+    >>> wp.get_diag(wp.mat22(1.0, 2.0, 3.0, 4.0))
+    vec2(1.0, 4.0)
+    """
+    dtype = type(mat).dtype
+    y = static(Vec(dtype, len(mat)))()
+    for i in static(range(len(mat))):
+        y[i] = mat[i, i]
+    return y
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def identity(n, dtype=float32):
+    """The ``n`` by ``n`` matrix with ones on the diagonal; ``n`` is known at compile time.
+
+    >>> wp.identity(n=2, dtype=wp.float32)
+    mat22([[1.0, 0.0], [0.0, 1.0]])
+    """
+    y = static(Mat(dtype, n, n))()
+    for i in static(range(n)):
+        y[i, i] = 1
+    return y
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def skew(vec: Vec(Scalar, 3)) -> Mat(Scalar, 3, 3):
+    """The matrix that multiplies a vector like ``cross(vec, ...)``.
+
+    >>> wp.skew(wp.vec3(1.0, 2.0, 3.0)) * wp.vec3(0.0, 0.0, 1.0)
+    vec3(2.0, -1.0, 0.0)
+    """
+    dtype = type(vec).dtype
+    zero = dtype(0)
+    y = static(Mat(dtype, 3, 3))
+    return y(zero, -vec[2], vec[1], vec[2], zero, -vec[0], -vec[1], vec[0], zero)
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def matrix_from_rows(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Mat(Scalar, 2, "N"):
+    """The matrix with the given vectors, two to four, as rows.
+
+    >>> wp.matrix_from_rows(wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))
+    mat22([[1.0, 2.0], [3.0, 4.0]])
+    """
+    dtype = type(a).dtype
+    y = static(Mat(dtype, 2, len(a)))()
+    for j in static(range(len(a))):
+        y[0, j] = a[j]
+        y[1, j] = b[j]
+    return y
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def matrix_from_rows(a: Vec(Scalar, "N"), b: Vec(Scalar, "N"), c: Vec(Scalar, "N")) -> Mat(
+    Scalar, 3, "N"
+):
+    dtype = type(a).dtype
+    y = static(Mat(dtype, 3, len(a)))()
+    for j in static(range(len(a))):
+        y[0, j] = a[j]
+        y[1, j] = b[j]
+        y[2, j] = c[j]
+    return y
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def matrix_from_rows(
+    a: Vec(Scalar, "N"), b: Vec(Scalar, "N"), c: Vec(Scalar, "N"), d: Vec(Scalar, "N")
+) -> Mat(Scalar, 4, "N"):
+    dtype = type(a).dtype
+    y = static(Mat(dtype, 4, len(a)))()
+    for j in static(range(len(a))):
+        y[0, j] = a[j]
+        y[1, j] = b[j]
+        y[2, j] = c[j]
+        y[3, j] = d[j]
+    return y
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def matrix_from_cols(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Mat(Scalar, "N", 2):
+    """The matrix with the given vectors, two to four, as columns.
+
+    >>> wp.matrix_from_cols(wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))
+    mat22([[1.0, 3.0], [2.0, 4.0]])
+    """
+    return transpose(matrix_from_rows(a, b))
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def matrix_from_cols(a: Vec(Scalar, "N"), b: Vec(Scalar, "N"), c: Vec(Scalar, "N")) -> Mat(
+    Scalar, "N", 3
+):
+    return transpose(matrix_from_rows(a, b, c))
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def matrix_from_cols(
+    a: Vec(Scalar, "N"), b: Vec(Scalar, "N"), c: Vec(Scalar, "N"), d: Vec(Scalar, "N")
+) -> Mat(Scalar, "N", 4):
+    return transpose(matrix_from_rows(a, b, c, d))
+
+
+# -- determinant and inverse ---------------------------------------------------------------------
+
+
+@builtin(group=GROUP, accuracy=Scaled(4))
+def determinant(a: Mat(Full, 2, 2)) -> Full:
+    """The determinant of a matrix of 2, 3 or 4 rows, expanded along rows.
+
+    16-bit floats are computed in float32.
+
+    >>> wp.determinant(wp.mat22(1.0, 2.0, 3.0, 4.0))
+    -2.0
+    """
+    return a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]
+
+
+@builtin(group=GROUP, accuracy=Scaled(8))
+def determinant(a: Mat(Full, 3, 3)) -> Full:
+    x = a[1, 1] * a[2, 2] - a[1, 2] * a[2, 1]
+    y = a[1, 2] * a[2, 0] - a[1, 0] * a[2, 2]
+    z = a[1, 0] * a[2, 1] - a[1, 1] * a[2, 0]
+    return m.fma(a[0, 2], z, m.fma(a[0, 1], y, m.fmul(a[0, 0], x)))
+
+
+@builtin(group=GROUP, accuracy=Scaled(16))
+def determinant(a: Mat(Full, 4, 4)) -> Full:
+    s, c = _minors(a)
+    return _determinant_of_minors(s, c)
+
+
+@builtin(group=GROUP, accuracy=Scaled(1))
+def determinant(a: Mat(Half, "N", "N")) -> Half:
+    rows = type(a).rows
+    return type(a).dtype(determinant(static(Mat(float32, rows, rows))(a)))
+
+
+@helper
+def _minors(a: Mat(Full, 4, 4)):
+    """The 2 by 2 minors of the upper two rows and of the lower two, columns 01 02 03 12 13 23."""
+    dtype = type(a).dtype
+    six = static(Vec(dtype, 6))
+    s = six(
+        a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0],
+        a[0, 0] * a[1, 2] - a[0, 2] * a[1, 0],
+        a[0, 0] * a[1, 3] - a[0, 3] * a[1, 0],
+        a[0, 1] * a[1, 2] - a[0, 2] * a[1, 1],
+        a[0, 1] * a[1, 3] - a[0, 3] * a[1, 1],
+        a[0, 2] * a[1, 3] - a[0, 3] * a[1, 2],
+    )
+    c = six(
+        a[2, 0] * a[3, 1] - a[2, 1] * a[3, 0],
+        a[2, 0] * a[3, 2] - a[2, 2] * a[3, 0],
+        a[2, 0] * a[3, 3] - a[2, 3] * a[3, 0],
+        a[2, 1] * a[3, 2] - a[2, 2] * a[3, 1],
+        a[2, 1] * a[3, 3] - a[2, 3] * a[3, 1],
+        a[2, 2] * a[3, 3] - a[2, 3] * a[3, 2],
+    )
+    return s, c
+
+
+@helper
+def _determinant_of_minors(s: Vec(Full, 6), c: Vec(Full, 6)) -> Full:
+    """Laplace's expansion along the upper two rows."""
+    total = m.fma(s[3], c[2], m.fma(s[2], c[3], m.fmul(s[0], c[5])))
+    return m.fma(s[5], c[0], total) - m.fma(s[4], c[1], m.fmul(s[1], c[4]))
+
+
+@builtin(group=GROUP, accuracy=Scaled(16))
+def inverse(a: Mat(Full, 2, 2)) -> Mat(Full, 2, 2):
+    """The inverse of a matrix of 2, 3 or 4 rows: adjugate times the reciprocal determinant.
+
+    A determinant of zero gives zeros.  The error grows with the condition number of ``a``.  16-bit
+    floats are computed in float32.
+
+    >>> wp.inverse(wp.mat22(2.0, 0.0, 0.0, 4.0))
+    mat22([[0.5, 0.0], [0.0, 0.25]])
+    """
+    d = _reciprocal(determinant(a))
+    return type(a)(a[1, 1] * d, -a[0, 1] * d, -a[1, 0] * d, a[0, 0] * d)
+
+
+@builtin(group=GROUP, accuracy=Scaled(32))
+def inverse(a: Mat(Full, 3, 3)) -> Mat(Full, 3, 3):
+    d = _reciprocal(determinant(a))
+    y = type(a)(
+        a[1, 1] * a[2, 2] - a[1, 2] * a[2, 1],
+        a[0, 2] * a[2, 1] - a[0, 1] * a[2, 2],
+        a[0, 1] * a[1, 2] - a[0, 2] * a[1, 1],
+        a[1, 2] * a[2, 0] - a[1, 0] * a[2, 2],
+        a[0, 0] * a[2, 2] - a[0, 2] * a[2, 0],
+        a[0, 2] * a[1, 0] - a[0, 0] * a[1, 2],
+        a[1, 0] * a[2, 1] - a[1, 1] * a[2, 0],
+        a[0, 1] * a[2, 0] - a[0, 0] * a[2, 1],
+        a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0],
+    )
+    return y * d
+
+
+@builtin(group=GROUP, accuracy=Scaled(64))
+def inverse(a: Mat(Full, 4, 4)) -> Mat(Full, 4, 4):
+    s, c = _minors(a)
+    d = _reciprocal(_determinant_of_minors(s, c))
+    y = type(a)(
+        _three(a[1, 1], c[5], -a[1, 2], c[4], a[1, 3], c[3]),
+        _three(-a[0, 1], c[5], a[0, 2], c[4], -a[0, 3], c[3]),
+        _three(a[3, 1], s[5], -a[3, 2], s[4], a[3, 3], s[3]),
+        _three(-a[2, 1], s[5], a[2, 2], s[4], -a[2, 3], s[3]),
+        _three(-a[1, 0], c[5], a[1, 2], c[2], -a[1, 3], c[1]),
+        _three(a[0, 0], c[5], -a[0, 2], c[2], a[0, 3], c[1]),
+        _three(-a[3, 0], s[5], a[3, 2], s[2], -a[3, 3], s[1]),
+        _three(a[2, 0], s[5], -a[2, 2], s[2], a[2, 3], s[1]),
+        _three(a[1, 0], c[4], -a[1, 1], c[2], a[1, 3], c[0]),
+        _three(-a[0, 0], c[4], a[0, 1], c[2], -a[0, 3], c[0]),
+        _three(a[3, 0], s[4], -a[3, 1], s[2], a[3, 3], s[0]),
+        _three(-a[2, 0], s[4], a[2, 1], s[2], -a[2, 3], s[0]),
+        _three(-a[1, 0], c[3], a[1, 1], c[1], -a[1, 2], c[0]),
+        _three(a[0, 0], c[3], -a[0, 1], c[1], a[0, 2], c[0]),
+        _three(-a[3, 0], s[3], a[3, 1], s[1], -a[3, 2], s[0]),
+        _three(a[2, 0], s[3], -a[2, 1], s[1], a[2, 2], s[0]),
+    )
+    return y * d
+
+
+@builtin(group=GROUP, accuracy=Scaled(4))
+def inverse(a: Mat(Half, "N", "N")) -> Mat(Half, "N", "N"):
+    rows = type(a).rows
+    return type(a)(inverse(static(Mat(float32, rows, rows))(a)))
+
+
+@helper
+def _reciprocal(d: Full) -> Full:
+    """1 / d, or 0 where ``d`` is 0, so that a singular matrix has the inverse zero."""
+    return m.select(d == 0, type(d)(0), 1 / d)
+
+
+@helper
+def _three(a: Full, x: Full, b: Full, y: Full, c: Full, z: Full) -> Full:
+    return m.fma(c, z, m.fma(b, y, m.fmul(a, x)))

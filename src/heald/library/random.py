@@ -1,0 +1,241 @@
+"""Random numbers: a hash of a 32-bit state (PCG; Jarzynski and Olano, "Hash functions for GPU
+rendering", JCGT 9(3), 2020), with the sequences of NVIDIA Warp.
+
+Every function advances the variable that is passed as ``state``.
+"""
+
+from heald.library.exponential import log, pow
+from heald.library.inverse_trigonometric import acos
+from heald.library.language import Vec, float32, int32, m, uint32
+from heald.library.registry import Exact, Scaled, builtin, helper
+from heald.library.trigonometric import cos, sin
+
+GROUP = "Random"
+TWO_PI = 6.2831854820251465
+THIRD = 0.3333333432674408
+SMALLEST = 5.96e-8  # keeps the logarithm in randn finite
+
+
+@helper
+def _hash(state: uint32) -> uint32:
+    state = state * 747796405 + 2891336453
+    word = ((state >> ((state >> 28) + 4)) ^ state) * 277803737
+    return (word >> 22) ^ word
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def rand_init(seed: int32) -> uint32:
+    """A state from a seed, and an offset that sets threads apart: both are hashed.
+
+    >>> wp.rand_init(42)
+    2831084092
+    """
+    return _hash(uint32(seed))
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def rand_init(seed: int32, offset: int32) -> uint32:
+    return _hash(uint32(seed) + _hash(uint32(offset)))
+
+
+@builtin(group=GROUP, accuracy=Exact(), updates=("state",))
+def randi(state: uint32) -> int32:
+    """A random int32: of all of them, or from ``low`` up to but not including ``high``.
+
+    The range is ``low + hash % (high - low)``, so a range that does not divide 2^32 is not quite
+    even; an empty one is a division by zero.
+
+    >>> state = wp.rand_init(42)
+    >>> wp.randi(state, 0, 10)
+    4
+    """
+    state = _hash(state)
+    return state, int32(state)
+
+
+@builtin(group=GROUP, accuracy=Exact(), updates=("state",))
+def randi(state: uint32, low: int32, high: int32) -> int32:
+    state = _hash(state)
+    return state, int32(m.urem(state, uint32(high - low))) + low
+
+
+@builtin(group=GROUP, accuracy=Exact(), updates=("state",))
+def randu(state: uint32) -> uint32:
+    """A random uint32: of all of them, or from ``low`` up to but not including ``high``.
+
+    The range is ``low + hash % (high - low)``; an empty one is a division by zero.
+
+    >>> state = wp.rand_init(42)
+    >>> wp.randu(state)
+    1291510904
+    """
+    state = _hash(state)
+    return state, state
+
+
+@builtin(group=GROUP, accuracy=Exact(), updates=("state",))
+def randu(state: uint32, low: uint32, high: uint32) -> uint32:
+    state = _hash(state)
+    return state, m.urem(state, high - low) + low
+
+
+@builtin(group=GROUP, accuracy=Exact(), updates=("state",))
+def randf(state: uint32) -> float32:
+    """A random float32 from 0 up to but not including 1, a multiple of 2^-24; or from ``low`` up to
+    ``high``, which rounding may reach.
+
+    >>> state = wp.rand_init(42)
+    >>> wp.randf(state) < 1.0
+    True
+    """
+    state = _hash(state)
+    return state, m.fmul(float32(state >> 8), 5.960464477539063e-08)
+
+
+@builtin(group=GROUP, accuracy=Scaled(2), updates=("state",))
+def randf(state: uint32, low: float32, high: float32) -> float32:
+    x = randf(state)
+    return state, (high - low) * x + low
+
+
+@builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
+def randn(state: uint32) -> float32:
+    """A random float32 of the normal distribution with mean 0 and deviation 1.
+
+    Box and Muller's transform of two uniform numbers, so the state advances twice.
+
+    >>> state = wp.rand_init(42)
+    >>> wp.abs(wp.randn(state)) < 6.0
+    True
+    """
+    u = randf(state)
+    v = randf(state)
+    radius = m.fsqrt(m.fmul(log(u + SMALLEST), -2.0))
+    return state, radius * cos(m.fmul(v, TWO_PI))
+
+
+@builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
+def sample_triangle(state: uint32) -> Vec(float32, 2):
+    """Barycentric coordinates (u, v) of a point evenly distributed over a triangle.
+
+    >>> state = wp.rand_init(42)
+    >>> p = wp.sample_triangle(state)
+    >>> p[0] + p[1] <= 1.0
+    True
+    """
+    r = m.fsqrt(randf(state))
+    v = randf(state)
+    return state, static(Vec(float32, 2))(1 - r, v * r)
+
+
+@builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
+def sample_unit_ring(state: uint32) -> Vec(float32, 2):
+    """A point evenly distributed over the circle of radius 1.
+
+    >>> state = wp.rand_init(42)
+    >>> wp.length(wp.sample_unit_ring(state)) > 0.999
+    True
+    """
+    theta = randf(state, 0.0, TWO_PI)
+    return state, static(Vec(float32, 2))(cos(theta), sin(theta))
+
+
+@builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
+def sample_unit_disk(state: uint32) -> Vec(float32, 2):
+    """A point evenly distributed over the disk of radius 1.
+
+    >>> state = wp.rand_init(42)
+    >>> wp.length(wp.sample_unit_disk(state)) < 1.001
+    True
+    """
+    r = m.fsqrt(randf(state))
+    theta = randf(state, 0.0, TWO_PI)
+    return state, static(Vec(float32, 2))(r * cos(theta), r * sin(theta))
+
+
+@builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
+def sample_unit_sphere_surface(state: uint32) -> Vec(float32, 3):
+    """A point evenly distributed over the surface of the sphere of radius 1.
+
+    >>> state = wp.rand_init(42)
+    >>> wp.length(wp.sample_unit_sphere_surface(state)) > 0.999
+    True
+    """
+    phi = acos(1 - 2 * randf(state))
+    theta = randf(state, 0.0, TWO_PI)
+    return state, _spherical(float32(1), theta, phi)
+
+
+@builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
+def sample_unit_sphere(state: uint32) -> Vec(float32, 3):
+    """A point evenly distributed inside the sphere of radius 1.
+
+    >>> state = wp.rand_init(42)
+    >>> wp.length(wp.sample_unit_sphere(state)) < 1.001
+    True
+    """
+    phi = acos(1 - 2 * randf(state))
+    theta = randf(state, 0.0, TWO_PI)
+    r = pow(randf(state), THIRD)
+    return state, _spherical(r, theta, phi)
+
+
+@builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
+def sample_unit_hemisphere_surface(state: uint32) -> Vec(float32, 3):
+    """A point evenly distributed over the half of the sphere of radius 1 where z is not negative.
+
+    >>> state = wp.rand_init(42)
+    >>> wp.sample_unit_hemisphere_surface(state)[2] >= 0.0
+    True
+    """
+    phi = acos(1 - randf(state))
+    theta = randf(state, 0.0, TWO_PI)
+    return state, _spherical(float32(1), theta, phi)
+
+
+@builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
+def sample_unit_hemisphere(state: uint32) -> Vec(float32, 3):
+    """A point evenly distributed inside the half of the sphere of radius 1 where z is not negative.
+
+    >>> state = wp.rand_init(42)
+    >>> wp.sample_unit_hemisphere(state)[2] >= 0.0
+    True
+    """
+    phi = acos(1 - randf(state))
+    theta = randf(state, 0.0, TWO_PI)
+    r = pow(randf(state), THIRD)
+    return state, _spherical(r, theta, phi)
+
+
+@builtin(group=GROUP, accuracy=Exact(), updates=("state",))
+def sample_unit_square(state: uint32) -> Vec(float32, 2):
+    """A point evenly distributed over the square of side 1 around the origin.
+
+    >>> state = wp.rand_init(42)
+    >>> wp.abs(wp.sample_unit_square(state)[0]) <= 0.5
+    True
+    """
+    x = randf(state) - 0.5
+    y = randf(state) - 0.5
+    return state, static(Vec(float32, 2))(x, y)
+
+
+@builtin(group=GROUP, accuracy=Exact(), updates=("state",))
+def sample_unit_cube(state: uint32) -> Vec(float32, 3):
+    """A point evenly distributed over the cube of side 1 around the origin.
+
+    >>> state = wp.rand_init(42)
+    >>> wp.abs(wp.sample_unit_cube(state)[0]) <= 0.5
+    True
+    """
+    x = randf(state) - 0.5
+    y = randf(state) - 0.5
+    z = randf(state) - 0.5
+    return state, static(Vec(float32, 3))(x, y, z)
+
+
+@helper
+def _spherical(r: float32, theta: float32, phi: float32) -> Vec(float32, 3):
+    """The point at distance ``r``, ``phi`` from the z axis, ``theta`` around it."""
+    s = r * sin(phi)
+    return static(Vec(float32, 3))(cos(theta) * s, sin(theta) * s, r * cos(phi))
