@@ -62,6 +62,8 @@ _ROWS = (
     Code("H0708", "too many loop iterations in the simulator"),
     Code("H0709", "not supported by the simulator"),
     Code("H0710", "function cannot be called from the host"),
+    Code("H0711", "invalid array shape"),
+    Code("H0712", "data does not fit its array"),
     # H08 device
     Code("H0801", "unknown device"),
     Code("H0802", "out of memory"),

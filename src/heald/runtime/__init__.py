@@ -23,9 +23,10 @@ from heald.runtime.memory import (
     ZERO_PAGE,
     Allocation,
     allocate,
+    byte_size,
     byte_span,
     contiguous_strides,
-    element_count,
+    empty_memory,
     memory_bytes,
 )
 from heald.runtime.packing import ElementCodec, Packer, Word, codec_of, packer_of
@@ -50,6 +51,7 @@ __all__ = [
     "ResourceTable",
     "Word",
     "allocate",
+    "byte_size",
     "byte_span",
     "check_block_dim",
     "check_dims",
@@ -57,7 +59,7 @@ __all__ = [
     "contiguous_strides",
     "current_device",
     "devices",
-    "element_count",
+    "empty_memory",
     "get_device",
     "launch",
     "memory_bytes",

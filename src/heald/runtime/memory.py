@@ -71,11 +71,6 @@ def empty_memory(itemsize: int) -> Allocation:
     return ZERO_PAGE if itemsize <= ZERO_PAGE.nbytes else allocate(itemsize, zeroed=True)
 
 
-def element_count(shape: Sequence[int]) -> int:
-    """How many elements an array of a shape has."""
-    return prod(shape)
-
-
 def byte_size(shape: Sequence[int], itemsize: int) -> int:
     """Bytes of an array without gaps.
 

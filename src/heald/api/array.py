@@ -1,0 +1,608 @@
+"""Arrays: typed, strided memory of a device that kernels read and write."""
+
+from __future__ import annotations
+
+import ctypes
+import typing
+from collections.abc import Iterator
+from math import prod
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heald.api.array_input import (
+    Elements,
+    bad_shape,
+    check_pointer,
+    check_shape,
+    check_sharing,
+    element_of,
+    read_data,
+)
+from heald.api.array_types import annotation, is_type, public_type
+from heald.api.indexing import find_view, key_text
+from heald.api.scalars import is_number
+from heald.api.struct import make_value, spell, take_leaves
+from heald.diagnostics import Diagnostic, LaunchError, TypingError
+from heald.runtime import (
+    Device,
+    allocate,
+    byte_size,
+    byte_span,
+    codec_of,
+    contiguous_strides,
+    empty_memory,
+    get_device,
+    memory_bytes,
+)
+from heald.types import (
+    Array,
+    Pattern,
+    Scalar,
+    Struct,
+    bf16,
+    leaves,
+    numpy_dtype,
+    size_of,
+)
+from heald.types.descriptors import Element, from_bfloat16
+
+NDArray = npt.NDArray[Any]
+Key = int | slice | EllipsisType | tuple[Any, ...]
+
+
+class array:  # noqa: N801 - the name that users know
+    """An array of 1 to 4 dimensions on a device.
+
+    ``wp.array(data, dtype=..., shape=..., device=...)`` copies data: lists, numpy arrays, host
+    values, other
+    arrays.  Without ``dtype``, Python floats become float32 and ints int32, and numpy arrays keep
+    their
+    type.  ``copy=False`` shares the memory of a numpy array.  ``shape=`` without data gives memory
+    with
+    unspecified contents; ``ptr=`` describes memory of somebody else, which must outlive the array.
+
+    In annotations, ``wp.array(dtype=float, ndim=2)``, ``wp.array(float)`` and ``wp.array[float]``
+    are the
+    types of parameters.
+
+    Args:
+        data: what to copy or share.
+        dtype: the element type: a scalar type, vector, matrix, quaternion, transformation or
+        struct.
+        shape: extents; data is reshaped to them.
+        strides: byte strides of the memory at ``ptr``.
+        ptr: address of element (0, ..., 0).
+        device: where the array lives; the current device by default.
+        copy: False shares the memory of ``data``, which must be a numpy array that needs no
+        conversion.
+        ndim: number of dimensions, checked.
+
+    Raises:
+        TypingError: data or dtype is of a wrong type, or numbers do not fit (H0207, H0712).
+        LaunchError: a shape that cannot be (H0711).
+        DeviceError: unknown device, or not enough memory (H0801, H0802).
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_device",
+        "_element",
+        "_owner",
+        "_ptr",
+        "_read_only",
+        "_shape",
+        "_strides",
+        "words",
+    )
+
+    _element: Element
+    _ptr: int
+    _shape: tuple[int, ...]
+    _strides: tuple[int, ...]
+    _device: Device
+    _owner: object
+    _read_only: bool
+    words: tuple[int, ...]
+    """Pointer, extents, byte strides: the packed form of a launch (``runtime.packing``)."""
+
+    def __new__(
+        cls,
+        data: Any = None,
+        dtype: Any = None,
+        shape: Any = None,
+        *,
+        strides: Any = None,
+        ptr: int | None = None,
+        device: Any = None,
+        copy: bool = True,
+        ndim: Any = None,
+    ) -> Any:
+        """An array, or without data, shape and ptr the type of one."""
+        if data is None and shape is None and ptr is None:
+            return annotation(dtype, ndim)
+        if is_type(data):
+            if dtype is not None or shape is not None:
+                raise TypingError(
+                    Diagnostic(
+                        "H0207",
+                        "an array annotation takes an element type and a number of dimensions",
+                        hint="write wp.array(dtype=float, ndim=2)",
+                    )
+                )
+            return annotation(data, ndim)
+        element = None if dtype is None or dtype is typing.Any else element_of(dtype)
+        extents = None if shape is None else check_shape(shape)
+        if strides is not None and ptr is None:
+            raise bad_shape("strides= describes memory at ptr=, which is missing")
+        place = get_device(device)
+        if ptr is not None:
+            made = _from_ptr(data, ptr, element, extents, strides, place)
+        elif data is not None:
+            made = _from_data(data, element, extents, place, copy)
+        else:
+            assert extents is not None
+            made = new_array(element or element_of(float), extents, place)
+        if ndim is not None and made.ndim != ndim:
+            raise LaunchError(
+                Diagnostic("H0703", f"ndim={ndim}, but the data has {made.ndim} dimensions")
+            )
+        return made
+
+    def __class_getitem__(cls, key: Any) -> Pattern:
+        """``wp.array[float]`` and ``wp.array[float, 2]`` in annotations."""
+        if isinstance(key, tuple):
+            if len(key) != 2:
+                raise TypingError(
+                    Diagnostic(
+                        "H0207", "wp.array[...] takes an element type and a number of dimensions"
+                    )
+                )
+            return annotation(*key)
+        return annotation(key, None)
+
+    # ------------------------------------------------------------------------------ properties
+
+    @property
+    def __heald_type__(self) -> Array:
+        return Array(self._element, len(self._shape))
+
+    @property
+    def element_type(self) -> Element:
+        """The descriptor of one element."""
+        return self._element
+
+    @property
+    def dtype(self) -> Any:
+        """The element type as users write it: ``wp.float32``, ``wp.vec3``, a struct class."""
+        return public_type(self._element)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extent of each dimension."""
+        return self._shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next in each dimension; may be zero or negative."""
+        return self._strides
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self._shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return size_of(self._element)
+
+    @property
+    def capacity(self) -> int:
+        """Bytes between the first and the last byte of elements."""
+        low, high = byte_span(self._shape, self._strides, self.itemsize)
+        return high - low
+
+    @property
+    def ptr(self) -> int:
+        """Address of element (0, ..., 0); of zeros where there are no elements."""
+        return self._ptr
+
+    @property
+    def device(self) -> Device:
+        """Where the array lives."""
+        return self._device
+
+    @property
+    def owner(self) -> object:
+        """What the memory belongs to; the array keeps it alive."""
+        return self._owner
+
+    @property
+    def read_only(self) -> bool:
+        """Does it share memory that must not be written?"""
+        return self._read_only
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Do the elements follow each other without gaps, last dimension fastest?"""
+        return self._strides == contiguous_strides(self._shape, self.itemsize)
+
+    def __len__(self) -> int:
+        return self._shape[0]
+
+    # --------------------------------------------------------------------- elements and views
+
+    def __getitem__(self, key: Key) -> Any:
+        """One element as a Python number or host value (a copy), or a view that shares the
+        memory."""
+        offset, shape, strides = find_view(key, self._shape, self._strides)
+        if shape:
+            return self._view(self._ptr + offset, shape, strides)
+        codec = codec_of(self._element)
+        data = ctypes.string_at(self._ptr + offset, codec.itemsize)
+        return make_value(self._element, codec.decode(data), f"element {key_text(key)} of an array")
+
+    def __setitem__(self, key: Key, value: Any) -> None:
+        """Assign an element; or all elements of a view, from one value or from as many."""
+        self._check_writable()
+        offset, shape, strides = find_view(key, self._shape, self._strides)
+        if shape:
+            view = self._view(self._ptr + offset, shape, strides)
+            if isinstance(value, (array, np.ndarray, list, tuple)):
+                view.assign(value)
+            else:
+                view.fill_(value)
+            return
+        data = self._encode(value, f"element {key_text(key)} of an array of {spell(self._element)}")
+        ctypes.memmove(self._ptr + offset, data, len(data))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def reshape(self, *shape: Any) -> array:
+        """A view of a contiguous array with another shape of equal size; one extent may be -1.
+
+        Raises:
+            LaunchError: the array is not contiguous, or the sizes differ (H0711).
+        """
+        given = shape[0] if len(shape) == 1 else shape
+        wanted = list(given) if isinstance(given, (tuple, list)) else [given]
+        if wanted.count(-1) == 1:
+            rest = -prod(wanted)
+            if rest <= 0 or self.size % rest:
+                raise bad_shape(f"{self.size} elements do not divide into shape {given}")
+            wanted[wanted.index(-1)] = self.size // rest
+        extents = check_shape(wanted)
+        if prod(extents) != self.size:
+            raise bad_shape(f"{self.size} elements of shape {self._shape} do not make {extents}")
+        if not self.is_contiguous:
+            raise bad_shape(
+                f"an array with gaps (strides {self._strides}) cannot be reshaped without a copy",
+                "use a.contiguous().reshape(...)",
+            )
+        return self._view(self._ptr, extents, contiguous_strides(extents, self.itemsize))
+
+    def flatten(self) -> array:
+        """A view of a contiguous array with one dimension.
+
+        Raises:
+            LaunchError: the array is not contiguous (H0711).
+        """
+        return self.reshape(self.size)
+
+    def contiguous(self) -> array:
+        """This array if it is contiguous, else a contiguous copy."""
+        return self if self.is_contiguous else self.clone()
+
+    def _view(self, ptr: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> array:
+        return make_array(
+            self._element, ptr, shape, strides, self._device, self._owner, read_only=self._read_only
+        )
+
+    # -------------------------------------------------------------------------------- contents
+
+    def numpy(self) -> NDArray:
+        """A numpy array that shares the memory, with the axes of vectors and matrices last.
+
+        Structs give records.  bfloat16 gives a float32 copy that cannot be written, as numpy has no
+        such type.
+        """
+        if leaves(self._element)[0] is bf16 and not isinstance(self._element, Struct):
+            copy = np.asarray(from_bfloat16(self.carriers()))
+            copy.flags.writeable = False
+            return copy
+        return self.carriers()
+
+    def carriers(self) -> NDArray:
+        """As :meth:`numpy`, but bfloat16 as uint16, its bits: always the memory itself."""
+        t = numpy_dtype(self._element)
+        inner = contiguous_strides(t.shape, t.base.itemsize)
+        return self._expose(t.base, self._shape + t.shape, self._strides + inner)
+
+    def _raw(self) -> NDArray:
+        """The memory with each element as one piece of its size."""
+        size = self.itemsize
+        piece = np.dtype(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
+        return self._expose(piece, self._shape, self._strides)
+
+    def _expose(self, dtype: np.dtype[Any], shape: tuple[int, ...], strides: Any) -> NDArray:
+        low, high = byte_span(self._shape, self._strides, self.itemsize)
+        if low == high:
+            return np.empty(shape, dtype)
+        memory = memory_bytes(self._ptr + low, high - low, self._owner, read_only=self._read_only)
+        return np.ndarray(shape, dtype, memory, -low, strides)
+
+    def list(self) -> list[Any]:
+        """All elements in order, as Python numbers or host values."""
+        if isinstance(self._element, Scalar):
+            return self.numpy().ravel().tolist()
+        flat = self.contiguous().flatten()
+        return [flat[k] for k in range(flat.size)]
+
+    def fill_(self, value: Any) -> array:
+        """Set every element to one value, and return the array.  A number fills whole vectors and
+        matrices.
+
+        Raises:
+            TypingError: the value is of another type (H0201) or does not fit (H0202).
+            LaunchError: the array is read-only (H0705).
+        """
+        self._check_writable()
+        if isinstance(self._element, Struct) and is_number(value) and value == 0:
+            return self.zero_()
+        data = self._encode(value, f"an array of {spell(self._element)}")
+        raw = self._raw()
+        raw[...] = np.frombuffer(data, raw.dtype)[0]
+        return self
+
+    def zero_(self) -> array:
+        """Set every element to zero, and return the array.
+
+        Raises:
+            LaunchError: the array is read-only (H0705).
+        """
+        self._check_writable()
+        raw = self._raw()
+        raw[...] = np.zeros(1, raw.dtype)[0]
+        return self
+
+    def assign(self, source: Any) -> array:
+        """Copy from an array, or from anything an array can be made of, of the same shape.
+
+        Raises:
+            TypingError: it does not make elements of this type (H0712).
+            LaunchError: another shape (H0711), or this array is read-only (H0705).
+        """
+        self._check_writable()
+        if isinstance(source, array) and source._element is self._element:
+            if source._shape != self._shape:
+                raise bad_shape(
+                    f"an array of shape {self._shape} cannot be assigned shape {source._shape}"
+                )
+            self._raw()[...] = source._raw()
+            return self
+        given = _read(source, self._element, None)
+        if given.shape != self._shape:
+            raise bad_shape(
+                f"an array of shape {self._shape} cannot be assigned data of shape {given.shape}",
+                "a single value for all elements is set with fill_",
+            )
+        self.carriers()[...] = given.values
+        return self
+
+    def clone(self, device: Any = None) -> array:
+        """A contiguous copy, on the same device or another."""
+        place = self._device if device is None else get_device(device)
+        return new_array(self._element, self._shape, place).assign(self)
+
+    def to(self, device: Any) -> array:
+        """This array if it lives on ``device``, else a copy there."""
+        place = get_device(device)
+        return self if place == self._device else self.clone(place)
+
+    def _encode(self, value: Any, what: str) -> bytes:
+        return codec_of(self._element).encode(take_leaves(self._element, value, what))
+
+    def _check_writable(self) -> None:
+        if self._read_only:
+            raise LaunchError(read_only_error("this array"))
+
+    # ------------------------------------------------------------------------ Python protocols
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        if isinstance(self._element, Struct) or leaves(self._element)[0] is bf16:
+            # numpy then asks __array__, which says these types exactly.
+            raise AttributeError("__array_interface__")
+        interface: dict[str, Any] = self.carriers().__array_interface__
+        return interface
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        mine = self.numpy()
+        if copy is False and dtype is not None and np.dtype(dtype) != mine.dtype:
+            raise ValueError(f"an array of {spell(self._element)} is no {dtype} without a copy")
+        converted = mine if dtype is None else mine.astype(dtype, copy=False)
+        return converted.copy() if copy and converted is mine else converted
+
+    def __repr__(self) -> str:
+        content = np.array2string(self.numpy(), separator=", ", prefix="array(")
+        return (
+            f"array({content}, shape={self._shape}, dtype={spell(self._element)}, "
+            f"device={self._device})"
+        )
+
+    def __str__(self) -> str:
+        return str(self.numpy())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies and pickles take the elements along: the address means nothing to them.
+        element = self.dtype if isinstance(self._element, Struct) else self._element
+        content = np.ascontiguousarray(self._raw()).tobytes()
+        return _restore, (element, self._shape, content, self._device.alias)
+
+
+def _restore(dtype: Any, shape: tuple[int, ...], content: bytes, device: str) -> array:
+    made = new_array(element_of(dtype), shape, get_device(device))
+    if content:
+        ctypes.memmove(made.ptr, content, len(content))
+    return made
+
+
+# -------------------------------------------------------------------------------- construction
+
+
+def make_array(
+    element: Element,
+    ptr: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    device: Device,
+    owner: object,
+    *,
+    read_only: bool = False,
+) -> array:
+    """An array over memory that is known to hold its elements and to live as long as ``owner``.
+
+    Everything that makes arrays ends here.  The stride of a dimension with one element is never
+    used, so it is
+    set to what a contiguous array has; an array without elements points to zeros of its own.
+    """
+    made = object.__new__(array)
+    made._element = element
+    made._shape = shape
+    made._device = device
+    made._read_only = read_only
+    itemsize = size_of(element)
+    natural = contiguous_strides(shape, itemsize)
+    if 0 in shape:
+        owner = empty_memory(itemsize)
+        ptr = owner.ptr
+        strides = natural
+    made._strides = tuple(
+        stride if extent > 1 else usual
+        for extent, stride, usual in zip(shape, strides, natural, strict=True)
+    )
+    made._ptr = ptr
+    made._owner = owner
+    made.words = (ptr, *shape, *made._strides)
+    return made
+
+
+def new_array(
+    element: Element, shape: tuple[int, ...], device: Device, *, zeroed: bool = False
+) -> array:
+    """A contiguous array in new memory, with unspecified contents unless ``zeroed``.
+
+    Raises:
+        DeviceError: not enough memory (H0802).
+    """
+    itemsize = size_of(element)
+    memory = allocate(byte_size(shape, itemsize), zeroed=zeroed)
+    strides = contiguous_strides(shape, itemsize)
+    return make_array(element, memory.ptr, shape, strides, device, memory)
+
+
+def _from_data(
+    data: Any, element: Element | None, shape: tuple[int, ...] | None, device: Device, copy: bool
+) -> array:
+    given = _read(data, element, shape)
+    if copy or not _has_memory(data):
+        made = new_array(given.element, given.shape, device)
+        made.carriers()[...] = given.values
+        return made
+    return _share(data, given, device)
+
+
+def _read(data: Any, element: Element | None, shape: tuple[int, ...] | None) -> Elements:
+    if not isinstance(data, array):
+        return read_data(data, element, shape)
+    if element is not None and element is not data._element:
+        return read_data(data.numpy(), element, shape)
+    values = data.carriers()
+    if shape is None:
+        return Elements(values, data._element, data._shape)
+    if prod(shape) != data.size:
+        raise bad_shape(f"{data.size} elements of shape {data._shape} do not make {shape}")
+    return Elements(values.reshape(shape + values.shape[data.ndim :]), data._element, shape)
+
+
+def _has_memory(data: Any) -> bool:
+    """Is there an array behind ``data`` whose memory could be shared?"""
+    return isinstance(data, array) or hasattr(data, "__array_interface__")
+
+
+def _share(data: Any, given: Elements, device: Device) -> array:
+    values = given.values
+    check_sharing(given, np.asarray(data.carriers() if isinstance(data, array) else data))
+    return make_array(
+        given.element,
+        values.ctypes.data,
+        given.shape,
+        values.strides[: len(given.shape)],
+        device,
+        values,
+        read_only=not values.flags.writeable,
+    )
+
+
+def _from_ptr(
+    data: Any,
+    ptr: int,
+    element: Element | None,
+    shape: tuple[int, ...] | None,
+    strides: Any,
+    device: Device,
+) -> array:
+    if data is not None:
+        raise bad_shape("an array is made of data or of memory at ptr=, not of both")
+    if shape is None or element is None:
+        raise bad_shape("ptr= needs shape= and dtype= to say what lies there")
+    return make_array(
+        element, ptr, shape, check_pointer(ptr, element, shape, strides), device, None
+    )
+
+
+def read_only_error(what: str) -> Diagnostic:
+    """Why ``what`` cannot be written."""
+    return Diagnostic(
+        "H0705",
+        f"{what} cannot be written: it shares the memory of a read-only numpy array",
+        hint="make it without copy=False, or set `x.flags.writeable = True` before",
+    )
+
+
+class RankedArray:
+    """``wp.array2d`` and its kin: :class:`array` of a fixed number of dimensions."""
+
+    __slots__ = ("_ndim",)
+
+    def __init__(self, ndim: int) -> None:
+        self._ndim = ndim
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """As :class:`array` with this ``ndim``.
+
+        Raises:
+            TypingError, LaunchError, DeviceError: as :class:`array` does.
+        """
+        return array(*args, **{"ndim": self._ndim, **options})
+
+    def __getitem__(self, dtype: Any) -> Pattern:
+        return annotation(dtype, self._ndim)
+
+    def __repr__(self) -> str:
+        return f"heald.array{self._ndim}d"
+
+
+array1d = RankedArray(1)
+array2d = RankedArray(2)
+array3d = RankedArray(3)
+array4d = RankedArray(4)

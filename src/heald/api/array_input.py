@@ -1,0 +1,348 @@
+"""What users hand to ``wp.array``: lists, numpy arrays, host values, anything numpy can read."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heald.api.casting import cast_elements, no_numbers, scalar_of
+from heald.api.host_value import HostValue
+from heald.api.scalars import describe
+from heald.api.struct import StructValue, require_element, spell, struct_leaves
+from heald.diagnostics import Diagnostic, LaunchError, Note, TypingError
+from heald.runtime import byte_size, codec_of, contiguous_strides
+from heald.types import (
+    BY_NAME,
+    Array,
+    Struct,
+    Type,
+    align_of,
+    as_concrete,
+    as_type,
+    b1,
+    f32,
+    i32,
+    numpy_dtype,
+    size_of,
+)
+from heald.types.descriptors import Element
+
+NDArray = npt.NDArray[Any]
+
+MAX_RANK = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elements:
+    """Elements ready to be copied or shared.
+
+    Attributes:
+        values: numbers with the axes of ``shape`` and then those of ``element``, or records.
+        element: their type.
+        shape: the axes of the array, one to four.
+    """
+
+    values: NDArray
+    element: Element
+    shape: tuple[int, ...]
+
+
+def element_of(dtype: Any) -> Element:
+    """The element type that a user names as a dtype.
+
+    Raises:
+        TypingError: it is none (H0207), or a struct with an array inside (H0208).
+    """
+    t = as_concrete(dtype)
+    if t is None or isinstance(t, Array):
+        raise TypingError(_no_element(dtype))
+    if isinstance(t, Struct):
+        require_element(t)
+    return t
+
+
+def _no_element(dtype: Any) -> Diagnostic:
+    hint = "use bool, int, float, wp.int8 to wp.float64, wp.vec3 and its kin, or a struct"
+    if isinstance(dtype, str) and any(dtype == t.public for t in BY_NAME.values()):
+        hint = f"use wp.{dtype}, without quotes"
+    elif isinstance(dtype, int):
+        hint = "the number of dimensions goes into ndim=, the extents into shape="
+    elif isinstance(as_type(dtype), Array):
+        hint = "an array of more dimensions has ndim=2; there are no arrays of arrays"
+    elif as_type(dtype) is not None:
+        hint = "name one concrete type, such as float"
+    return Diagnostic("H0207", f"{describe(dtype)} is no element type", hint=hint)
+
+
+def check_shape(shape: Any) -> tuple[int, ...]:
+    """A shape as one to four ints that are not negative.
+
+    Raises:
+        LaunchError: it is something else (H0711).
+    """
+    given = list(shape) if isinstance(shape, (tuple, list, np.ndarray)) else [shape]
+    extents = []
+    for extent in given:
+        if isinstance(extent, (bool, np.bool_)) or not hasattr(extent, "__index__"):
+            raise bad_shape(f"a shape is an integer or a tuple of them, not {shape!r}")
+        extents.append(operator.index(extent))
+    if any(extent < 0 for extent in extents):
+        raise bad_shape(f"shape {shape!r} has a negative extent")
+    check_rank(len(extents))
+    return tuple(extents)
+
+
+def check_rank(ndim: int) -> None:
+    """Refuse a number of dimensions that arrays do not have.
+
+    Raises:
+        LaunchError: it is not 1 to 4 (H0711).
+    """
+    if not 1 <= ndim <= MAX_RANK:
+        raise bad_shape(
+            f"arrays have 1 to {MAX_RANK} dimensions, not {ndim}",
+            "join dimensions with reshape" if ndim > MAX_RANK else "",
+        )
+
+
+def bad_shape(message: str, hint: str = "") -> LaunchError:
+    """The error of a shape that cannot be."""
+    return LaunchError(Diagnostic("H0711", message, hint=hint))
+
+
+def read_data(data: Any, element: Element | None, shape: tuple[int, ...] | None) -> Elements:
+    """The elements that ``data`` means.
+
+    Without ``element`` Python floats become float32, Python ints int32, and everything that has a
+    type keeps
+    it.  Numbers for vectors and the like have their axes last, or in groups along the last axis.
+
+    Raises:
+        TypingError: no numbers, or numbers that do not fit (H0712).
+        LaunchError: a shape that does not suit (H0711).
+    """
+    leaf_types = _leaf_types(data)
+    if any(issubclass(t, StructValue) for t in leaf_types):
+        values, element = _read_structs(data, element)
+    else:
+        if element is None:
+            element = _own_type(data, leaf_types)
+        source = _to_numpy(data, leaf_types)
+        if element is None:
+            element = _infer(source, leaf_types)
+        values = cast_elements(source, element)
+    inner = numpy_dtype(element).shape
+    outer = _outer_shape(values.shape, inner, element) if shape is None else shape
+    check_rank(len(outer))
+    if prod(outer) * prod(inner) != values.size:
+        raise bad_shape(
+            f"shape {outer} takes {prod(outer)} elements of {spell(element)}, the data has "
+            f"{values.size // max(1, prod(inner))}"
+        )
+    return Elements(values.reshape(outer + inner), element, outer)
+
+
+def check_sharing(given: Elements, origin: NDArray) -> None:
+    """Refuse to share the memory of ``origin`` where its elements are not ``given`` as they stand.
+
+    Raises:
+        TypingError: numbers were converted, or lie otherwise than elements do (H0712).
+    """
+    values, element = given.values, given.element
+    if not values.size:
+        return
+    split, align = len(given.shape), align_of(element)
+    component = numpy_dtype(element)
+    packed = contiguous_strides(component.shape, component.base.itemsize)
+    why = ""
+    if not np.may_share_memory(values, origin):
+        why = f"data of dtype {origin.dtype} and shape {origin.shape} must be converted first"
+    elif values.strides[split:] != packed:
+        why = f"the components of a {spell(element)} must lie side by side"
+    elif not _aligned(values.ctypes.data, given.shape, values.strides[:split], align):
+        why = f"a {spell(element)} must lie at a multiple of {align} bytes"
+    if why:
+        raise TypingError(
+            Diagnostic(
+                "H0712",
+                f"copy=False cannot share this memory: {why}",
+                hint="leave copy=False out, or convert the numpy array before",
+            )
+        )
+
+
+def check_pointer(
+    ptr: Any, element: Element, shape: tuple[int, ...], strides: Any
+) -> tuple[int, ...]:
+    """The byte strides of memory at an address, contiguous where None are given.
+
+    Raises:
+        LaunchError: no address, or strides that do not suit (H0711).
+        DeviceError: more bytes than an address can reach (H0802).
+    """
+    byte_size(shape, size_of(element))
+    steps = contiguous_strides(shape, size_of(element))
+    if strides is not None:
+        steps = tuple(map(operator.index, strides))
+        if len(steps) != len(shape):
+            raise bad_shape(f"shape {shape} and strides {steps} differ in length")
+    count = prod(shape)
+    if type(ptr) is not int or (count and not 0 < ptr < 1 << 63):
+        raise bad_shape(f"ptr= is the address of {count} elements, not {ptr!r}")
+    if not _aligned(ptr, shape, steps, align_of(element)):
+        raise bad_shape(
+            f"address {ptr:#x} and strides {steps} must be multiples of {align_of(element)}, the "
+            f"alignment of {spell(element)}"
+        )
+    return steps
+
+
+def _aligned(ptr: int, shape: tuple[int, ...], strides: tuple[int, ...], align: int) -> bool:
+    used = [stride for extent, stride in zip(shape, strides, strict=True) if extent > 1]
+    return not any(number % align for number in (ptr, *used))
+
+
+def _outer_shape(
+    given: tuple[int, ...], inner: tuple[int, ...], element: Element
+) -> tuple[int, ...]:
+    """The axes of the array, when the numbers have shape ``given`` and an element ``inner``."""
+    if not inner:
+        return given or (1,)
+    split = len(given) - len(inner)
+    if split >= 0 and given[split:] == inner:
+        return given[:split] or (1,)
+    count = prod(inner)
+    if given and given[-1] == count:
+        return given[:-1] or (1,)
+    if given and given[-1] % count == 0:
+        return (*given[:-1], given[-1] // count)
+    raise bad_shape(
+        f"data of shape {given} does not divide into elements of {spell(element)}",
+        f"its last axes should be {inner}" + (f", or its last a multiple of {count}"),
+    )
+
+
+# ---------------------------------------------------------------------------- from Python objects
+
+
+def _leaf_types(data: Any) -> set[type]:
+    """The types of what a nested list or tuple holds; of anything else its own type."""
+    if not isinstance(data, (list, tuple, range)):
+        return {type(data)}
+    found: set[type] = set(map(type, data))
+    nested = [t for t in found if issubclass(t, (list, tuple, range))]
+    if nested:
+        found -= set(nested)
+        for item in data:
+            if isinstance(item, (list, tuple, range)):
+                found |= _leaf_types(item)
+    return found
+
+
+def _own_type(data: Any, leaf_types: set[type]) -> Element | None:
+    """The type of host values, where the data is made of them."""
+    values = [t for t in leaf_types if issubclass(t, HostValue)]
+    if not values:
+        return None
+    if len(leaf_types) > 1:
+        names = ", ".join(sorted(t.__name__ for t in leaf_types))
+        raise TypingError(
+            Diagnostic("H0712", f"the data mixes {names}", hint="say dtype=, or use one type")
+        )
+    t: Element = values[0].__heald_type__
+    return t
+
+
+def _to_numpy(data: Any, leaf_types: set[type]) -> NDArray:
+    if isinstance(data, np.ndarray):
+        return data.view(np.ndarray)
+    if isinstance(data, (set, frozenset, dict, str, bytes)):
+        raise _not_an_array(data)
+    try:
+        source = np.asarray(data)
+    except (ValueError, TypeError, OverflowError) as error:
+        first = str(error).partition("\n")[0]
+        raise TypingError(
+            Diagnostic(
+                "H0712",
+                f"{describe(data)} does not make an array",
+                notes=(Note(f"numpy says: {first}"),),
+                hint="rows need equal lengths, and every entry must be a number",
+            )
+        ) from None
+    if source.dtype == object or (source.dtype.kind in "SU" and isinstance(data, (list, tuple))):
+        raise _not_an_array(data)
+    return source
+
+
+def _not_an_array(data: Any) -> TypingError:
+    if isinstance(data, np.ndarray):
+        return no_numbers(data.dtype)
+    if isinstance(data, (list, tuple)):
+        bad = [x for x in _walk(data) if not _is_numeric(x)]
+        if bad:
+            message = f"the data holds {describe(bad[0])}, which is no number"
+        else:
+            message = "an integer of the data is beyond 64 bits"
+        return TypingError(Diagnostic("H0712", message))
+    hint = "use list(x)" if isinstance(data, Iterable) else "use a list or a numpy array"
+    return TypingError(Diagnostic("H0712", f"{describe(data)} does not make an array", hint=hint))
+
+
+def _walk(data: Any) -> Iterable[Any]:
+    for item in data:
+        if isinstance(item, (list, tuple)):
+            yield from _walk(item)
+        else:
+            yield item
+
+
+def _is_numeric(item: Any) -> bool:
+    return isinstance(item, (bool, int, float, HostValue)) or (
+        isinstance(item, (np.generic, np.ndarray)) and item.dtype.kind in "biuf"
+    )
+
+
+def _infer(source: NDArray, leaf_types: set[type]) -> Element:
+    """The element type of numbers when none was asked for."""
+    if leaf_types <= {bool, int, float}:
+        return b1 if source.dtype.kind == "b" else i32 if source.dtype.kind in "iu" else f32
+    t = scalar_of(source.dtype)
+    if t is None:
+        raise no_numbers(source.dtype)
+    return t
+
+
+def _read_structs(data: Any, element: Element | None) -> tuple[NDArray, Struct]:
+    """Records of struct instances in a nested list."""
+    first = data if isinstance(data, StructValue) else next(iter(_walk(data)))
+    wanted: Any = element if element is not None else getattr(first, "__heald_type__", None)
+    records = bytearray()
+    shape = _nested_shape(data)
+    for item in [data] if isinstance(data, StructValue) else _walk(data):
+        given: Type | None = getattr(item, "__heald_type__", None)
+        if given is not wanted or not isinstance(item, StructValue):
+            shown = describe(item) if given is None else f"a {spell(given)}"
+            raise TypingError(
+                Diagnostic("H0712", f"an array of {spell(wanted)} cannot hold {shown}")
+            )
+        if not records:
+            require_element(item.__heald_type__)
+        records += codec_of(wanted).encode(struct_leaves(item))
+    assert isinstance(wanted, Struct)
+    return np.frombuffer(records, numpy_dtype(wanted)).reshape(shape), wanted
+
+
+def _nested_shape(data: Any) -> tuple[int, ...]:
+    if not isinstance(data, (list, tuple)):
+        return ()
+    shapes = {_nested_shape(item) for item in data}
+    if len(shapes) != 1:
+        raise TypingError(Diagnostic("H0712", "the rows of the data differ in length"))
+    return (len(data), *shapes.pop())
