@@ -29,23 +29,27 @@ class Typed:
     data: Any
 
 
-def kernel_of(expression: str, inputs: Sequence[Type], outputs: Sequence[Type]) -> Kernel:
-    """A kernel that stores ``expression`` (of ``x0``, ``x1``, ...; a tuple where several are
-    stored)."""
+def kernel_of(body: str, inputs: Sequence[Type], outputs: Sequence[Type]) -> Kernel:
+    """A kernel that stores the last line of ``body`` (a tuple where several values are stored).
+
+    Lines before it are statements; ``x0``, ``x1``, ... are the elements of the inputs.
+    """
+    *statements, expression = body.splitlines()
     arrays = [f"a{k}" for k in range(len(inputs))] + [f"y{k}" for k in range(len(outputs))]
     lines = [f"def kernel({', '.join(arrays)}):", "    i = tid()"]
     lines += [f"    x{k} = a{k}[i]" for k in range(len(inputs))]
+    lines += [f"    {statement}" for statement in statements]
     lines.append(f"    {', '.join(f'r{k}' for k in range(len(outputs)))} = {expression}")
     lines += [f"    y{k}[i] = r{k}" for k in range(len(outputs))]
     text = "\n".join(lines) + "\n"
-    file = f"<builtin test {expression}>"
+    file = f"<builtin test {hash(text)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     names: dict[str, Any] = {"tid": tid, "wp": Names()} | {
         t.public: t for t in types.SCALARS if t is not types.b1
     }
     exec(compile(text, file, "exec"), names)
-    arrays_types = [Array(t, 1) for t in (*inputs, *outputs)]  # type: ignore[arg-type]
-    return lower_kernel(names["kernel"], arrays_types, lookup)
+    parameters = [Array(t, 1) for t in (*inputs, *outputs)]  # type: ignore[arg-type]
+    return lower_kernel(names["kernel"], parameters, lookup)
 
 
 class Names:
@@ -58,11 +62,11 @@ class Names:
         return found
 
 
-def evaluate(expression: str, *inputs: Typed, results: Sequence[Type]) -> tuple[Any, ...]:
-    """The values of ``expression``, element by element, as arrays on the carriers of
+def evaluate(body: str, *inputs: Typed, results: Sequence[Type]) -> tuple[Any, ...]:
+    """The values of the last line of ``body``, element by element, as arrays on the carriers of
     ``results``."""
     count = len(inputs[0].data)
-    kernel = kernel_of(expression, [x.type for x in inputs], results)
+    kernel = kernel_of(body, [x.type for x in inputs], results)
     views = [ArrayView.from_numpy(np.ascontiguousarray(x.data), x.type) for x in inputs]  # type: ignore[arg-type]
     outputs = [np.zeros((count, *numpy_dtype(t).shape), numpy_dtype(t).base) for t in results]
     views += [ArrayView.from_numpy(y, t) for y, t in zip(outputs, results, strict=True)]  # type: ignore[arg-type]

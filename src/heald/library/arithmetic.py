@@ -1,10 +1,13 @@
 """Absolute value, extremes, sign, division and remainder in all their kinds, and square roots."""
 
 from heald.library.language import (
+    C,
     Float,
     Full,
     Half,
     Mat,
+    N,
+    R,
     Scalar,
     Signed,
     Unsigned,
@@ -46,7 +49,7 @@ def abs(x: Unsigned) -> Unsigned:
 
 
 @builtin(group=GROUP, accuracy=Exact(), reference="numpy.abs")
-def abs(x: Vec(Scalar, "N")) -> Vec(Scalar, "N"):
+def abs(x: Vec(Scalar, N)) -> Vec(Scalar, N):
     y = x
     for i in static(range(len(x))):
         y[i] = abs(x[i])
@@ -77,7 +80,7 @@ def min(a: Unsigned, b: Unsigned) -> Unsigned:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def min(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Vec(Scalar, "N"):
+def min(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Vec(Scalar, N):
     y = a
     for i in static(range(len(a))):
         y[i] = min(a[i], b[i])
@@ -85,7 +88,7 @@ def min(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Vec(Scalar, "N"):
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def min(a: Vec(Scalar, "N")) -> Scalar:
+def min(a: Vec(Scalar, N)) -> Scalar:
     y = a[0]
     for i in static(range(1, len(a))):
         y = min(y, a[i])
@@ -116,7 +119,7 @@ def max(a: Unsigned, b: Unsigned) -> Unsigned:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def max(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Vec(Scalar, "N"):
+def max(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Vec(Scalar, N):
     y = a
     for i in static(range(len(a))):
         y[i] = max(a[i], b[i])
@@ -124,7 +127,7 @@ def max(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Vec(Scalar, "N"):
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def max(a: Vec(Scalar, "N")) -> Scalar:
+def max(a: Vec(Scalar, N)) -> Scalar:
     y = a[0]
     for i in static(range(1, len(a))):
         y = max(y, a[i])
@@ -161,7 +164,7 @@ def sign(x: Unsigned) -> Unsigned:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def sign(x: Vec(Scalar, "N")) -> Vec(Scalar, "N"):
+def sign(x: Vec(Scalar, N)) -> Vec(Scalar, N):
     y = x
     for i in static(range(len(x))):
         y[i] = sign(x[i])
@@ -271,7 +274,7 @@ def floordiv(a: Half, b: Half) -> Half:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def floordiv(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Vec(Scalar, "N"):
+def floordiv(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Vec(Scalar, N):
     y = a
     for i in static(range(len(a))):
         y[i] = floordiv(a[i], b[i])
@@ -313,7 +316,7 @@ def floormod(a: Half, b: Half) -> Half:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def floormod(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Vec(Scalar, "N"):
+def floormod(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Vec(Scalar, N):
     y = a
     for i in static(range(len(a))):
         y[i] = floormod(a[i], b[i])
@@ -371,7 +374,7 @@ def mod(a: Half, b: Half) -> Half:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def mod(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Vec(Scalar, "N"):
+def mod(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Vec(Scalar, N):
     y = a
     for i in static(range(len(a))):
         y[i] = mod(a[i], b[i])
@@ -430,7 +433,7 @@ def div(a: Float, b: Float) -> Float:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def div(a: Float, b: Vec(Float, "N")) -> Vec(Float, "N"):
+def div(a: Float, b: Vec(Float, N)) -> Vec(Float, N):
     y = b
     for i in static(range(len(b))):
         y[i] = a / b[i]
@@ -438,7 +441,7 @@ def div(a: Float, b: Vec(Float, "N")) -> Vec(Float, "N"):
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def div(a: Float, b: Mat(Float, "R", "C")) -> Mat(Float, "R", "C"):
+def div(a: Float, b: Mat(Float, R, C)) -> Mat(Float, R, C):
     y = b
     for i in static(range(type(b).rows)):
         for j in static(range(type(b).cols)):

@@ -1,7 +1,7 @@
 """Blending between values, and angle units."""
 
 from heald.library.arithmetic import clamp
-from heald.library.language import Float, Full, Half, Mat, Quat, Vec, Xform, float32
+from heald.library.language import C, Float, Full, Half, Mat, N, Quat, R, Vec, Xform, float32
 from heald.library.registry import Below, Scaled, Ulp, builtin
 
 GROUP = "Interpolation"
@@ -22,12 +22,12 @@ def lerp(a: Float, b: Float, t: Float) -> Float:
 
 
 @builtin(group=GROUP, accuracy=Scaled(2))
-def lerp(a: Vec(Float, "N"), b: Vec(Float, "N"), t: Float) -> Vec(Float, "N"):
+def lerp(a: Vec(Float, N), b: Vec(Float, N), t: Float) -> Vec(Float, N):
     return a * (1 - t) + b * t
 
 
 @builtin(group=GROUP, accuracy=Scaled(2))
-def lerp(a: Mat(Float, "R", "C"), b: Mat(Float, "R", "C"), t: Float) -> Mat(Float, "R", "C"):
+def lerp(a: Mat(Float, R, C), b: Mat(Float, R, C), t: Float) -> Mat(Float, R, C):
     return a * (1 - t) + b * t
 
 

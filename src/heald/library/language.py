@@ -50,8 +50,12 @@ Full = TypeClass("Full", (f32, f64))
 """The floats that have an fma."""
 
 
+N, R, C, K = "N", "R", "C", "K"
+"""Extents of generic vectors and matrices; each is one number within a signature."""
+
+
 def Vec(dtype: Any, length: Any) -> Pattern:  # noqa: N802 - reads as the type that it makes
-    """A vector type, or a pattern where component type or length (``"N"``) is generic."""
+    """A vector type, or a pattern where component type or length (``N``) is generic."""
     t = as_type(dtype)
     if isinstance(t, ScalarType) and isinstance(length, int):
         return Vector(t, length)
@@ -86,12 +90,16 @@ def static(value: Any) -> Any:
 
 __all__ = [
     "Anything",
+    "C",
     "Float",
     "Full",
     "Half",
     "Int",
+    "K",
     "Mat",
+    "N",
     "Quat",
+    "R",
     "Scalar",
     "Signed",
     "Unsigned",

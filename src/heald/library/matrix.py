@@ -3,16 +3,7 @@
 Matrices are row-major; a vector is a column where it stands right of a matrix and a row left of it.
 """
 
-from heald.library.language import (
-    Full,
-    Half,
-    Mat,
-    Scalar,
-    Vec,
-    float32,
-    m,
-    static,
-)
+from heald.library.language import C, Full, Half, K, Mat, N, R, Scalar, Vec, float32, m, static
 from heald.library.registry import Exact, Scaled, builtin, helper
 
 GROUP = "Matrix math"
@@ -22,7 +13,7 @@ GROUP = "Matrix math"
 
 
 @builtin(group=GROUP, accuracy=Scaled(4))
-def mul(a: Mat(Scalar, "R", "K"), b: Mat(Scalar, "K", "C")) -> Mat(Scalar, "R", "C"):
+def mul(a: Mat(Scalar, R, K), b: Mat(Scalar, K, C)) -> Mat(Scalar, R, C):
     """The product ``a * b`` (also written ``a @ b``) of matrices, of a matrix and a column vector,
     of a row vector and a matrix, of quaternions (Hamilton's), or of transforms (``b`` first).
 
@@ -43,7 +34,7 @@ def mul(a: Mat(Scalar, "R", "K"), b: Mat(Scalar, "K", "C")) -> Mat(Scalar, "R", 
 
 
 @builtin(group=GROUP, accuracy=Scaled(4))
-def mul(a: Mat(Scalar, "R", "K"), b: Vec(Scalar, "K")) -> Vec(Scalar, "R"):
+def mul(a: Mat(Scalar, R, K), b: Vec(Scalar, K)) -> Vec(Scalar, R):
     dtype = type(a).dtype
     y = static(Vec(dtype, len(a)))()
     for i in static(range(type(a).rows)):
@@ -55,7 +46,7 @@ def mul(a: Mat(Scalar, "R", "K"), b: Vec(Scalar, "K")) -> Vec(Scalar, "R"):
 
 
 @builtin(group=GROUP, accuracy=Scaled(4))
-def mul(a: Vec(Scalar, "K"), b: Mat(Scalar, "K", "C")) -> Vec(Scalar, "C"):
+def mul(a: Vec(Scalar, K), b: Mat(Scalar, K, C)) -> Vec(Scalar, C):
     dtype = type(b).dtype
     cols = type(b).cols
     y = static(Vec(dtype, cols))()
@@ -68,7 +59,7 @@ def mul(a: Vec(Scalar, "K"), b: Mat(Scalar, "K", "C")) -> Vec(Scalar, "C"):
 
 
 @builtin(group=GROUP, accuracy=Scaled(16))
-def ddot(a: Mat(Scalar, "R", "C"), b: Mat(Scalar, "R", "C")) -> Scalar:
+def ddot(a: Mat(Scalar, R, C), b: Mat(Scalar, R, C)) -> Scalar:
     """The sum of the products of all components, row by row.
 
     >>> wp.ddot(wp.mat22(1.0, 2.0, 3.0, 4.0), wp.mat22(1.0, 1.0, 1.0, 1.0))
@@ -85,7 +76,7 @@ def ddot(a: Mat(Scalar, "R", "C"), b: Mat(Scalar, "R", "C")) -> Scalar:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def transpose(a: Mat(Scalar, "R", "C")) -> Mat(Scalar, "C", "R"):
+def transpose(a: Mat(Scalar, R, C)) -> Mat(Scalar, C, R):
     """Rows become columns.
 
     >>> wp.transpose(wp.mat22(1.0, 2.0, 3.0, 4.0))
@@ -100,7 +91,7 @@ def transpose(a: Mat(Scalar, "R", "C")) -> Mat(Scalar, "C", "R"):
 
 
 @builtin(group=GROUP, accuracy=Scaled(4))
-def trace(a: Mat(Scalar, "N", "N")) -> Scalar:
+def trace(a: Mat(Scalar, N, N)) -> Scalar:
     """The sum of the diagonal, from the first component to the last.
 
     >>> wp.trace(wp.mat22(1.0, 2.0, 3.0, 4.0))
@@ -113,7 +104,7 @@ def trace(a: Mat(Scalar, "N", "N")) -> Scalar:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def diag(vec: Vec(Scalar, "N")) -> Mat(Scalar, "N", "N"):
+def diag(vec: Vec(Scalar, N)) -> Mat(Scalar, N, N):
     """The matrix with ``vec`` on its diagonal and zeros elsewhere.
 
     >>> wp.diag(wp.vec2(1.0, 2.0))
@@ -127,7 +118,7 @@ def diag(vec: Vec(Scalar, "N")) -> Mat(Scalar, "N", "N"):
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def get_diag(mat: Mat(Scalar, "N", "N")) -> Vec(Scalar, "N"):
+def get_diag(mat: Mat(Scalar, N, N)) -> Vec(Scalar, N):
     """The diagonal of a square matrix.
 
     >>> wp.get_diag(wp.mat22(1.0, 2.0, 3.0, 4.0))
@@ -167,7 +158,7 @@ def skew(vec: Vec(Scalar, 3)) -> Mat(Scalar, 3, 3):
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def matrix_from_rows(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Mat(Scalar, 2, "N"):
+def matrix_from_rows(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Mat(Scalar, 2, N):
     """The matrix with the given vectors, two to four, as rows.
 
     >>> wp.matrix_from_rows(wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))
@@ -182,9 +173,7 @@ def matrix_from_rows(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Mat(Scalar, 2,
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def matrix_from_rows(a: Vec(Scalar, "N"), b: Vec(Scalar, "N"), c: Vec(Scalar, "N")) -> Mat(
-    Scalar, 3, "N"
-):
+def matrix_from_rows(a: Vec(Scalar, N), b: Vec(Scalar, N), c: Vec(Scalar, N)) -> Mat(Scalar, 3, N):
     dtype = type(a).dtype
     y = static(Mat(dtype, 3, len(a)))()
     for j in static(range(len(a))):
@@ -196,8 +185,8 @@ def matrix_from_rows(a: Vec(Scalar, "N"), b: Vec(Scalar, "N"), c: Vec(Scalar, "N
 
 @builtin(group=GROUP, accuracy=Exact())
 def matrix_from_rows(
-    a: Vec(Scalar, "N"), b: Vec(Scalar, "N"), c: Vec(Scalar, "N"), d: Vec(Scalar, "N")
-) -> Mat(Scalar, 4, "N"):
+    a: Vec(Scalar, N), b: Vec(Scalar, N), c: Vec(Scalar, N), d: Vec(Scalar, N)
+) -> Mat(Scalar, 4, N):
     dtype = type(a).dtype
     y = static(Mat(dtype, 4, len(a)))()
     for j in static(range(len(a))):
@@ -209,7 +198,7 @@ def matrix_from_rows(
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def matrix_from_cols(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Mat(Scalar, "N", 2):
+def matrix_from_cols(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Mat(Scalar, N, 2):
     """The matrix with the given vectors, two to four, as columns.
 
     >>> wp.matrix_from_cols(wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))
@@ -219,16 +208,14 @@ def matrix_from_cols(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Mat(Scalar, "N
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def matrix_from_cols(a: Vec(Scalar, "N"), b: Vec(Scalar, "N"), c: Vec(Scalar, "N")) -> Mat(
-    Scalar, "N", 3
-):
+def matrix_from_cols(a: Vec(Scalar, N), b: Vec(Scalar, N), c: Vec(Scalar, N)) -> Mat(Scalar, N, 3):
     return transpose(matrix_from_rows(a, b, c))
 
 
 @builtin(group=GROUP, accuracy=Exact())
 def matrix_from_cols(
-    a: Vec(Scalar, "N"), b: Vec(Scalar, "N"), c: Vec(Scalar, "N"), d: Vec(Scalar, "N")
-) -> Mat(Scalar, "N", 4):
+    a: Vec(Scalar, N), b: Vec(Scalar, N), c: Vec(Scalar, N), d: Vec(Scalar, N)
+) -> Mat(Scalar, N, 4):
     return transpose(matrix_from_rows(a, b, c, d))
 
 
@@ -262,7 +249,7 @@ def determinant(a: Mat(Full, 4, 4)) -> Full:
 
 
 @builtin(group=GROUP, accuracy=Scaled(1))
-def determinant(a: Mat(Half, "N", "N")) -> Half:
+def determinant(a: Mat(Half, N, N)) -> Half:
     rows = type(a).rows
     return type(a).dtype(determinant(static(Mat(float32, rows, rows))(a)))
 
@@ -355,7 +342,7 @@ def inverse(a: Mat(Full, 4, 4)) -> Mat(Full, 4, 4):
 
 
 @builtin(group=GROUP, accuracy=Scaled(4))
-def inverse(a: Mat(Half, "N", "N")) -> Mat(Half, "N", "N"):
+def inverse(a: Mat(Half, N, N)) -> Mat(Half, N, N):
     rows = type(a).rows
     return type(a)(inverse(static(Mat(float32, rows, rows))(a)))
 

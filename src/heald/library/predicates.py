@@ -1,6 +1,6 @@
 """Questions about floats, and choosing between values."""
 
-from heald.library.language import Anything, Float, Int, Mat, Quat, Vec, bool_, m, static
+from heald.library.language import Anything, C, Float, Int, Mat, N, Quat, R, Vec, bool_, m, static
 from heald.library.registry import Exact, builtin
 
 GROUP = "Scalar math"
@@ -18,7 +18,7 @@ def isnan(a: Float) -> bool_:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def isnan(a: Vec(Float, "N")) -> bool_:
+def isnan(a: Vec(Float, N)) -> bool_:
     y = isnan(a[0])
     for i in static(range(1, len(a))):
         y = y | isnan(a[i])
@@ -31,7 +31,7 @@ def isnan(a: Quat(Float)) -> bool_:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def isnan(a: Mat(Float, "R", "C")) -> bool_:
+def isnan(a: Mat(Float, R, C)) -> bool_:
     y = isnan(a[0, 0])
     for i in static(range(type(a).rows)):
         for j in static(range(type(a).cols)):
@@ -50,7 +50,7 @@ def isinf(a: Float) -> bool_:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def isinf(a: Vec(Float, "N")) -> bool_:
+def isinf(a: Vec(Float, N)) -> bool_:
     y = isinf(a[0])
     for i in static(range(1, len(a))):
         y = y | isinf(a[i])
@@ -63,7 +63,7 @@ def isinf(a: Quat(Float)) -> bool_:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def isinf(a: Mat(Float, "R", "C")) -> bool_:
+def isinf(a: Mat(Float, R, C)) -> bool_:
     y = isinf(a[0, 0])
     for i in static(range(type(a).rows)):
         for j in static(range(type(a).cols)):
@@ -82,7 +82,7 @@ def isfinite(a: Float) -> bool_:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def isfinite(a: Vec(Float, "N")) -> bool_:
+def isfinite(a: Vec(Float, N)) -> bool_:
     y = isfinite(a[0])
     for i in static(range(1, len(a))):
         y = y & isfinite(a[i])
@@ -95,7 +95,7 @@ def isfinite(a: Quat(Float)) -> bool_:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def isfinite(a: Mat(Float, "R", "C")) -> bool_:
+def isfinite(a: Mat(Float, R, C)) -> bool_:
     y = isfinite(a[0, 0])
     for i in static(range(type(a).rows)):
         for j in static(range(type(a).cols)):

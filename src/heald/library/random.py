@@ -11,6 +11,7 @@ from heald.library.registry import Exact, Scaled, builtin, helper
 from heald.library.trigonometric import cos, sin
 
 GROUP = "Random"
+VEC2, VEC3 = Vec(float32, 2), Vec(float32, 3)
 TWO_PI = 6.2831854820251465
 THIRD = 0.3333333432674408
 SMALLEST = 5.96e-8  # keeps the logarithm in randn finite
@@ -115,7 +116,7 @@ def randn(state: uint32) -> float32:
 
 
 @builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
-def sample_triangle(state: uint32) -> Vec(float32, 2):
+def sample_triangle(state: uint32) -> VEC2:
     """Barycentric coordinates (u, v) of a point evenly distributed over a triangle.
 
     >>> state = wp.rand_init(42)
@@ -125,11 +126,11 @@ def sample_triangle(state: uint32) -> Vec(float32, 2):
     """
     r = m.fsqrt(randf(state))
     v = randf(state)
-    return state, static(Vec(float32, 2))(1 - r, v * r)
+    return state, VEC2(1 - r, v * r)
 
 
 @builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
-def sample_unit_ring(state: uint32) -> Vec(float32, 2):
+def sample_unit_ring(state: uint32) -> VEC2:
     """A point evenly distributed over the circle of radius 1.
 
     >>> state = wp.rand_init(42)
@@ -137,11 +138,11 @@ def sample_unit_ring(state: uint32) -> Vec(float32, 2):
     True
     """
     theta = randf(state, 0.0, TWO_PI)
-    return state, static(Vec(float32, 2))(cos(theta), sin(theta))
+    return state, VEC2(cos(theta), sin(theta))
 
 
 @builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
-def sample_unit_disk(state: uint32) -> Vec(float32, 2):
+def sample_unit_disk(state: uint32) -> VEC2:
     """A point evenly distributed over the disk of radius 1.
 
     >>> state = wp.rand_init(42)
@@ -150,11 +151,11 @@ def sample_unit_disk(state: uint32) -> Vec(float32, 2):
     """
     r = m.fsqrt(randf(state))
     theta = randf(state, 0.0, TWO_PI)
-    return state, static(Vec(float32, 2))(r * cos(theta), r * sin(theta))
+    return state, VEC2(r * cos(theta), r * sin(theta))
 
 
 @builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
-def sample_unit_sphere_surface(state: uint32) -> Vec(float32, 3):
+def sample_unit_sphere_surface(state: uint32) -> VEC3:
     """A point evenly distributed over the surface of the sphere of radius 1.
 
     >>> state = wp.rand_init(42)
@@ -167,7 +168,7 @@ def sample_unit_sphere_surface(state: uint32) -> Vec(float32, 3):
 
 
 @builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
-def sample_unit_sphere(state: uint32) -> Vec(float32, 3):
+def sample_unit_sphere(state: uint32) -> VEC3:
     """A point evenly distributed inside the sphere of radius 1.
 
     >>> state = wp.rand_init(42)
@@ -181,7 +182,7 @@ def sample_unit_sphere(state: uint32) -> Vec(float32, 3):
 
 
 @builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
-def sample_unit_hemisphere_surface(state: uint32) -> Vec(float32, 3):
+def sample_unit_hemisphere_surface(state: uint32) -> VEC3:
     """A point evenly distributed over the half of the sphere of radius 1 where z is not negative.
 
     >>> state = wp.rand_init(42)
@@ -194,7 +195,7 @@ def sample_unit_hemisphere_surface(state: uint32) -> Vec(float32, 3):
 
 
 @builtin(group=GROUP, accuracy=Scaled(8), updates=("state",))
-def sample_unit_hemisphere(state: uint32) -> Vec(float32, 3):
+def sample_unit_hemisphere(state: uint32) -> VEC3:
     """A point evenly distributed inside the half of the sphere of radius 1 where z is not negative.
 
     >>> state = wp.rand_init(42)
@@ -208,7 +209,7 @@ def sample_unit_hemisphere(state: uint32) -> Vec(float32, 3):
 
 
 @builtin(group=GROUP, accuracy=Exact(), updates=("state",))
-def sample_unit_square(state: uint32) -> Vec(float32, 2):
+def sample_unit_square(state: uint32) -> VEC2:
     """A point evenly distributed over the square of side 1 around the origin.
 
     >>> state = wp.rand_init(42)
@@ -217,11 +218,11 @@ def sample_unit_square(state: uint32) -> Vec(float32, 2):
     """
     x = randf(state) - 0.5
     y = randf(state) - 0.5
-    return state, static(Vec(float32, 2))(x, y)
+    return state, VEC2(x, y)
 
 
 @builtin(group=GROUP, accuracy=Exact(), updates=("state",))
-def sample_unit_cube(state: uint32) -> Vec(float32, 3):
+def sample_unit_cube(state: uint32) -> VEC3:
     """A point evenly distributed over the cube of side 1 around the origin.
 
     >>> state = wp.rand_init(42)
@@ -231,11 +232,11 @@ def sample_unit_cube(state: uint32) -> Vec(float32, 3):
     x = randf(state) - 0.5
     y = randf(state) - 0.5
     z = randf(state) - 0.5
-    return state, static(Vec(float32, 3))(x, y, z)
+    return state, VEC3(x, y, z)
 
 
 @helper
-def _spherical(r: float32, theta: float32, phi: float32) -> Vec(float32, 3):
+def _spherical(r: float32, theta: float32, phi: float32) -> VEC3:
     """The point at distance ``r``, ``phi`` from the z axis, ``theta`` around it."""
     s = r * sin(phi)
-    return static(Vec(float32, 3))(cos(theta) * s, sin(theta) * s, r * cos(phi))
+    return VEC3(cos(theta) * s, sin(theta) * s, r * cos(phi))

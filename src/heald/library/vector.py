@@ -2,10 +2,13 @@
 
 from heald.library.arithmetic import sqrt
 from heald.library.language import (
+    C,
     Float,
     Full,
     Half,
     Mat,
+    N,
+    R,
     Scalar,
     Vec,
     float32,
@@ -19,7 +22,7 @@ GROUP = "Vector math"
 
 
 @builtin(group=GROUP, accuracy=Scaled(4))
-def dot(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Scalar:
+def dot(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Scalar:
     """The sum of the products of components.
 
     Summed from the first component to the last, each product and sum rounded once (fma in float32
@@ -49,7 +52,7 @@ def cross(a: Vec(Scalar, 3), b: Vec(Scalar, 3)) -> Vec(Scalar, 3):
 
 
 @builtin(group=GROUP, accuracy=Scaled(4))
-def length_sq(a: Vec(Scalar, "N")) -> Scalar:
+def length_sq(a: Vec(Scalar, N)) -> Scalar:
     """The square of the length: ``dot(a, a)``.
 
     >>> wp.length_sq(wp.vec2(3.0, 4.0))
@@ -59,7 +62,7 @@ def length_sq(a: Vec(Scalar, "N")) -> Scalar:
 
 
 @builtin(group=GROUP, accuracy=Scaled(4))
-def length(a: Vec(Full, "N")) -> Full:
+def length(a: Vec(Full, N)) -> Full:
     """The Euclidean length: ``sqrt(dot(a, a))``.
 
     The square overflows for components beyond the square root of the largest number and underflows
@@ -72,12 +75,12 @@ def length(a: Vec(Full, "N")) -> Full:
 
 
 @builtin(group=GROUP, accuracy=Scaled(1))
-def length(a: Vec(Half, "N")) -> Half:
+def length(a: Vec(Half, N)) -> Half:
     return type(a[0])(length(static(Vec(float32, len(a)))(a)))
 
 
 @builtin(group=GROUP, accuracy=Scaled(4))
-def normalize(a: Vec(Full, "N")) -> Vec(Full, "N"):
+def normalize(a: Vec(Full, N)) -> Vec(Full, N):
     """``a / length(a)``; a vector of length 0 gives zeros.
 
     >>> wp.normalize(wp.vec2(0.0, 2.0))
@@ -91,12 +94,12 @@ def normalize(a: Vec(Full, "N")) -> Vec(Full, "N"):
 
 
 @builtin(group=GROUP, accuracy=Scaled(2))
-def normalize(a: Vec(Half, "N")) -> Vec(Half, "N"):
+def normalize(a: Vec(Half, N)) -> Vec(Half, N):
     return type(a)(normalize(static(Vec(float32, len(a)))(a)))
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def outer(a: Vec(Scalar, "R"), b: Vec(Scalar, "C")) -> Mat(Scalar, "R", "C"):
+def outer(a: Vec(Scalar, R), b: Vec(Scalar, C)) -> Mat(Scalar, R, C):
     """The matrix of all products: row ``i``, column ``j`` is ``a[i] * b[j]``.
 
     >>> wp.outer(wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))
@@ -111,7 +114,7 @@ def outer(a: Vec(Scalar, "R"), b: Vec(Scalar, "C")) -> Mat(Scalar, "R", "C"):
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def cw_mul(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Vec(Scalar, "N"):
+def cw_mul(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Vec(Scalar, N):
     """The product component by component, of vectors or matrices.
 
     >>> wp.cw_mul(wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))
@@ -124,7 +127,7 @@ def cw_mul(a: Vec(Scalar, "N"), b: Vec(Scalar, "N")) -> Vec(Scalar, "N"):
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def cw_mul(a: Mat(Scalar, "R", "C"), b: Mat(Scalar, "R", "C")) -> Mat(Scalar, "R", "C"):
+def cw_mul(a: Mat(Scalar, R, C), b: Mat(Scalar, R, C)) -> Mat(Scalar, R, C):
     y = a
     for i in static(range(type(a).rows)):
         for j in static(range(type(a).cols)):
@@ -133,7 +136,7 @@ def cw_mul(a: Mat(Scalar, "R", "C"), b: Mat(Scalar, "R", "C")) -> Mat(Scalar, "R
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def cw_div(a: Vec(Float, "N"), b: Vec(Float, "N")) -> Vec(Float, "N"):
+def cw_div(a: Vec(Float, N), b: Vec(Float, N)) -> Vec(Float, N):
     """The quotient component by component, of vectors or matrices of floats.
 
     >>> wp.cw_div(wp.vec2(1.0, 2.0), wp.vec2(2.0, 4.0))
@@ -146,7 +149,7 @@ def cw_div(a: Vec(Float, "N"), b: Vec(Float, "N")) -> Vec(Float, "N"):
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def cw_div(a: Mat(Float, "R", "C"), b: Mat(Float, "R", "C")) -> Mat(Float, "R", "C"):
+def cw_div(a: Mat(Float, R, C), b: Mat(Float, R, C)) -> Mat(Float, R, C):
     y = a
     for i in static(range(type(a).rows)):
         for j in static(range(type(a).cols)):
@@ -155,7 +158,7 @@ def cw_div(a: Mat(Float, "R", "C"), b: Mat(Float, "R", "C")) -> Mat(Float, "R", 
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def argmin(a: Vec(Scalar, "N")) -> uint32:
+def argmin(a: Vec(Scalar, N)) -> uint32:
     """The position of the smallest component, the first of equal ones.
 
     Components are compared from the first to the last, so NaN is never smaller.
@@ -171,7 +174,7 @@ def argmin(a: Vec(Scalar, "N")) -> uint32:
 
 
 @builtin(group=GROUP, accuracy=Exact())
-def argmax(a: Vec(Scalar, "N")) -> uint32:
+def argmax(a: Vec(Scalar, N)) -> uint32:
     """The position of the largest component, the first of equal ones.
 
     Components are compared from the first to the last, so NaN is never larger.
