@@ -1,0 +1,84 @@
+"""Small facts about ops that several passes ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from heald.ir import ATOMICS, STRUCTURAL, Effect, Kernel, Op, Region, Value, walk
+from heald.ops import TABLE
+from heald.types import Array
+
+Constants = Mapping[Value, bool | int | float]
+
+DIVISIONS = frozenset({"idiv", "irem", "udiv", "urem"})
+
+_PURE_STRUCTURAL = frozenset(
+    {"compose", "extract", "insert", "const", "tid", "launch_dim", "dim", "stride"}
+)
+_SYNCHRONISING = Effect.SYNC | Effect.WRITE
+
+
+def constants_of(kernel: Kernel) -> dict[Value, bool | int | float]:
+    """The number behind every value that a ``const`` defines."""
+    found: dict[Value, bool | int | float] = {}
+    for op in walk(kernel.body):
+        if op.name == "const":
+            note_constant(op, found)
+    return found
+
+
+def note_constant(op: Op, constants: dict[Value, bool | int | float]) -> None:
+    """Enter a ``const`` op."""
+    number = op.attrs["value"]
+    assert isinstance(number, bool | int | float)
+    constants[op.results[0]] = number
+
+
+def may_have_step_zero(op: Op, constants: Constants) -> bool:
+    """Could this ``for`` have step 0, as far as its guard and constants tell?"""
+    return op.attrs.get("guard") is not False and not constants.get(op.operands[2])
+
+
+def is_pure(op: Op) -> bool:
+    """Has ``op`` no regions and no effect at all, a possible fault included?"""
+    if op.name in STRUCTURAL:
+        return op.name in _PURE_STRUCTURAL
+    return bool(op.results) and TABLE[op.name].effects is Effect.PURE
+
+
+def is_speculatable(op: Op, constants: Constants) -> bool:
+    """May ``op`` run where the source would not run it?
+
+    A division only by a constant other than 0: one that is proved (``guard=False``) may owe its
+    proof to the branch it stands in.
+    """
+    if op.name in DIVISIONS:
+        return bool(constants.get(op.operands[1]))
+    return is_pure(op)
+
+
+def space_of(op: Op) -> str:
+    """``local`` or ``global``: which memory a memory op touches.  Shared memory counts as global."""
+    array = op.operands[0].type
+    return "local" if isinstance(array, Array) and array.space == "local" else "global"
+
+
+def written_space(op: Op) -> str | None:
+    """Which memory one op, its regions aside, may change; a barrier shows what other threads wrote.
+
+    Any two arrays of a space may overlap, whatever their element types.  ``alloc`` makes memory
+    that nothing else can name yet.
+    """
+    if op.name == "store" or op.name in ATOMICS:
+        return space_of(op)
+    if op.name == "block_sync":
+        return "global"
+    if op.name not in STRUCTURAL and TABLE[op.name].effects & _SYNCHRONISING:
+        return "global"
+    return None
+
+
+def written_spaces(*regions: Region) -> frozenset[str]:
+    """Which memories regions may change."""
+    found = {written_space(op) for region in regions for op in walk(region)}
+    return frozenset(space for space in found if space is not None)
