@@ -36,13 +36,16 @@ _PLACES = {
     "api.options": "init set_module_options get_module_options load_module force_load "
     "clear_kernel_cache",
     "api.storage": "save_ir load_ir",
-    "api.array": "array array1d array2d array3d array4d zeros zeros_like ones ones_like full "
-    "full_like empty empty_like copy clone from_numpy",
-    "api.devices": "ScopedDevice ScopedTimer get_devices",
+    "api.array": "array array1d array2d array3d array4d",
+    "api.creation": "zeros zeros_like ones ones_like full full_like empty empty_like copy clone "
+    "from_numpy",
+    "api.devices": "ScopedDevice ScopedTimer get_devices get_preferred_device is_cpu_available "
+    "is_cuda_available is_device_available get_cuda_devices get_cuda_device_count "
+    "synchronize_device",
     "api.intrinsics": "tid block_dim static constant printf expect_eq expect_neq expect_near "
     "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch "
     "atomic_cas",
-    "api.values": _VALUES,
+    "api.values": f"{_VALUES} vec mat",
     "runtime": "Device get_device set_device synchronize",
     "library.language": f"{_SCALARS} Float Int Scalar",
     "diagnostics": "HealdError CompileError TypingError LaunchError KernelFault OutOfBoundsError "

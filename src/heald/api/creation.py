@@ -12,13 +12,15 @@ from heald.api.casting import scalar_of
 from heald.api.scalars import describe
 from heald.api.struct import spell
 from heald.diagnostics import Diagnostic, TypingError
+from heald.frontend import intrinsic
 from heald.runtime import get_device
 from heald.types import literal_type
 from heald.types.descriptors import Element
 
 
+@intrinsic("zeros")
 def zeros(shape: Any, dtype: Any = float, device: Any = None) -> array:
-    """A new array of zeros.
+    """A new array of zeros.  In a kernel: an array local to the thread, of a shape known at compile time.
 
     Args:
         shape: extents, one to four.

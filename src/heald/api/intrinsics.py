@@ -11,7 +11,7 @@ _Value = TypeVar("_Value")
 
 
 def _kernels_only(name: str) -> NoReturn:
-    raise LaunchError(Diagnostic("H0711", f"wp.{name}() can be called in kernels only"))
+    raise LaunchError(Diagnostic("H0713", f"wp.{name}() can be called in kernels only"))
 
 
 @intrinsic("static")

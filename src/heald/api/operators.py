@@ -5,7 +5,6 @@
 from typing import Any
 
 from heald.api.calls import HostCall
-from heald.api.host_value import set_operators
 
 
 def add(a: Any, b: Any) -> Any:
@@ -28,17 +27,18 @@ def div(a: Any, b: Any) -> Any:
     return a / b
 
 
+def mod(a: Any, b: Any) -> Any:
+    return a % b
+
+
 def neg(a: Any) -> Any:
     return -a
 
 
-_FUNCTIONS = {"+": add, "-": sub, "*": mul, "@": matmul, "/": div, "neg": neg}
+_FUNCTIONS = {"+": add, "-": sub, "*": mul, "@": matmul, "/": div, "%": mod, "neg": neg}
 _CALLS = {op: HostCall(op, lambda f=f: [f]) for op, f in _FUNCTIONS.items()}  # type: ignore[misc]
 
 
 def evaluate(op: str, lhs: object, rhs: object) -> Any:
     """The value of ``lhs op rhs``; ``neg`` has no right side."""
     return _CALLS[op](lhs) if op == "neg" else _CALLS[op](lhs, rhs)
-
-
-set_operators(evaluate)

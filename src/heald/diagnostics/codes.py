@@ -64,6 +64,7 @@ _ROWS = (
     Code("H0710", "function cannot be called from the host"),
     Code("H0711", "invalid array shape"),
     Code("H0712", "data does not fit its array"),
+    Code("H0713", "kernels only"),
     # H08 device
     Code("H0801", "unknown device"),
     Code("H0802", "out of memory"),

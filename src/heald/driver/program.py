@@ -26,7 +26,7 @@ from heald.driver.simulation import simulated_resources
 from heald.driver.tracing import trace
 from heald.interp import run as interpret
 from heald.ir import Kernel
-from heald.passes import FRONT, SCALAR_CPU, Proofs, guard, prove_bounds, run_pipeline
+from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
 from heald.runtime import (
     Device,
     ParallelLauncher,
@@ -57,7 +57,6 @@ class Program:
         self.name = wir.name
         self.safety = safety
         self.wir = run_pipeline(wir, FRONT, check=config.check, trace=trace())
-        self._proofs: Proofs = prove_bounds(self.wir)
         self._guarded: dict[bool, Kernel] = {}
         self._variants: dict[bool, Variant] = {}
         self._lock = Lock()
@@ -65,7 +64,7 @@ class Program:
     @property
     def condition(self) -> LaunchCondition:
         """What must hold at a launch for the variant without bounds guards."""
-        return self._proofs.condition
+        return LaunchCondition()
 
     def describe_condition(self) -> str:
         """The launch condition in the user's names, such as ``dim[0] <= a.shape[0]``."""
@@ -89,9 +88,7 @@ class Program:
 
     def _guard(self, bounds: bool) -> Kernel:
         if bounds not in self._guarded:
-            self._guarded[bounds] = guard(
-                self.wir, proofs=self._proofs.verdicts, bounds=bounds, safety=self.safety
-            )
+            self._guarded[bounds] = guard(self.wir, bounds=bounds, safety=self.safety)
         return self._guarded[bounds]
 
     def lowered(self, *, bounds: bool) -> Kernel:
