@@ -4,13 +4,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from random import Random
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from hypothesis import note
 from hypothesis import strategies as st
 
 from heald.diagnostics import Span
-from heald.ir import Attr, Builder, Effect, Kernel, Op, Value
+from heald.ir import Attr, Builder, Effect, Kernel, Op, Value, to_text
 from heald.ops import TABLE
 from heald.types import (
     SCALARS,
@@ -30,6 +32,7 @@ from heald.types import (
 )
 
 T = TypeVar("T")
+SEEDS = st.integers(0, 2**32 - 1)
 
 # -------------------------------------------------------------------------------- WIR kernels
 #
@@ -89,33 +92,44 @@ def usable_ops(scalars: frozenset[Scalar]) -> tuple[tuple[Signature, ...], ...]:
     return tuple(tuple(own) for own in ways if own)
 
 
-def constants(t: Scalar) -> st.SearchStrategy[bool | int | float]:
-    """Numbers of a type, those at its edges more often; ``Builder.const`` rounds floats."""
+def edges(t: Scalar) -> list[bool | int | float]:
+    """Numbers of a type on which code goes wrong; ``Builder.const`` rounds the floats."""
     if t is b1:
-        return st.booleans()
+        return [False, True]
     if t.is_integer:
-        edges = [0, 1, 2, 3, 7, t.lowest, t.highest, t.highest - 1, max(t.lowest, -1)]
-        return st.sampled_from(edges) | st.integers(t.lowest, t.highest)
-    edges = [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, math.inf, -math.inf, math.nan, 1e-40, 6e4]
-    return st.sampled_from(edges) | st.floats(width=32)
+        return [0, 1, 2, 3, 7, t.lowest, t.highest, t.highest - 1, max(t.lowest, -1)]
+    return [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, math.inf, -math.inf, math.nan, 1e-40, 6e4]
+
+
+def constants(t: Scalar) -> st.SearchStrategy[bool | int | float]:
+    """Numbers of a type, those at its edges more often."""
+    common = st.sampled_from(edges(t))
+    if t.is_integer:
+        return common | st.integers(t.lowest, t.highest)
+    return common | st.floats(width=32) if t.is_float else common
 
 
 def composites(scalars: Sequence[Scalar] = SCALARS) -> st.SearchStrategy[Composite]:
     """Small composite types, structs of structs among them."""
-    scalar = st.sampled_from(scalars)
-    plain = st.one_of(
-        st.builds(Vector, scalar, st.integers(1, 4)),
-        st.builds(Matrix, scalar, st.integers(1, 3), st.integers(1, 3)),
-        st.builds(Quaternion, scalar),
-        st.builds(Transform, scalar),
-    )
+    return SEEDS.map(lambda seed: _composite(Random(seed), scalars, 2))
 
-    def struct(inner: st.SearchStrategy[Type]) -> st.SearchStrategy[Struct]:
-        member = st.lists(inner, min_size=1, max_size=3)
-        fields = member.map(lambda types: tuple(zip("xyz", types, strict=False)))
-        return st.builds(Struct, st.sampled_from(["Pair", "Particle"]), fields)
 
-    return plain | struct(scalar | plain) | struct(struct(scalar | plain) | scalar)
+def _composite(rng: Random, scalars: Sequence[Scalar], depth: int) -> Composite:
+    scalar = rng.choice(scalars)
+    match rng.randint(0, 5 if depth else 3):
+        case 0:
+            return Vector(scalar, rng.randint(1, 4))
+        case 1:
+            return Matrix(scalar, rng.randint(1, 3), rng.randint(1, 3))
+        case 2:
+            return Quaternion(scalar)
+        case 3:
+            return Transform(scalar)
+    fields = [
+        (name, rng.choice(scalars) if rng.random() < 0.5 else _composite(rng, scalars, depth - 1))
+        for name in "xyz"[: rng.randint(1, 3)]
+    ]
+    return Struct(rng.choice(["Pair", "Particle"]), tuple(fields))
 
 
 @dataclass(frozen=True)
@@ -123,7 +137,7 @@ class Shape:
     """What random kernels may contain.
 
     Attributes:
-        size: about how many statements, nested ones included.
+        size: at most so many statements, nested ones included.
         rank: launch dimensions, 1 or 2; written arrays begin with as many axes, for the thread.
         scalars: types to compute with; b1 and i32 are always among them.
         composites: use vectors, matrices, quaternions, transforms and structs.
@@ -135,7 +149,7 @@ class Shape:
         spans: ops have spans, some of them through inlined calls.
     """
 
-    size: int = 24
+    size: int = 40
     rank: int = 1
     scalars: tuple[Scalar, ...] = SCALARS
     composites: bool = True
@@ -146,10 +160,18 @@ class Shape:
     spans: bool = False
 
 
-def kernels(**choices: object) -> st.SearchStrategy[Kernel]:
-    """Random kernels; keywords as in :class:`Shape`."""
-    shape = Shape(**choices)  # type: ignore[arg-type]
-    return st.composite(lambda draw: _Maker(draw, shape).kernel())()
+@st.composite
+def kernels(draw: st.DrawFn, **choices: Any) -> Kernel:
+    """Random kernels; keywords as in :class:`Shape`.
+
+    They come from a seed, which spreads better than single draws; a failure shrinks by its size,
+    as a smaller kernel of the same seed is the beginning of a larger one.
+    """
+    shape = Shape(**choices)
+    size = draw(st.integers(1, shape.size))
+    kernel = _Maker(Random(draw(SEEDS)), shape, size).kernel()
+    note(to_text(kernel, spans=shape.spans))
+    return kernel
 
 
 @dataclass
@@ -164,8 +186,9 @@ class _Loop:
 class _Maker:
     """Draws one kernel."""
 
-    draw: Callable[[st.SearchStrategy[T]], T]
+    rng: Random
     shape: Shape
+    left: int
     builder: Builder = field(default_factory=lambda: Builder(TABLE))
     values: list[Value] = field(default_factory=list)
     names: dict[Value, str] = field(default_factory=dict)
@@ -175,7 +198,6 @@ class _Maker:
     atomic: list[tuple[Value, str]] = field(default_factory=list)
     loops: list[_Loop | None] = field(default_factory=lambda: [None])
     returns: list[tuple[Type, ...]] = field(default_factory=list)
-    left: int = 0
     scalars: list[Scalar] = field(default_factory=list)
     elements: list[Type] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
@@ -183,13 +205,18 @@ class _Maker:
     # -- choosing
 
     def number(self, low: int, high: int) -> int:
-        return self.draw(st.integers(low, high))
+        return self.rng.randint(low, high)
 
     def pick(self, items: Sequence[T]) -> T:
-        return items[self.number(0, len(items) - 1)]
+        return self.rng.choice(items)
 
     def chance(self, one_in: int) -> bool:
-        return self.number(1, one_in) == 1
+        return self.rng.randrange(one_in) == 0
+
+    def constant(self, t: Scalar) -> bool | int | float:
+        if self.chance(3) and t.is_integer:
+            return self.number(t.lowest, t.highest)
+        return self.rng.uniform(-4, 4) if self.chance(3) and t.is_float else self.pick(edges(t))
 
     def operand(self, t: Type) -> Value:
         """A value of a type: one that is there, or a constant."""
@@ -197,7 +224,7 @@ class _Maker:
         if have and not self.chance(6):
             return self.pick(have)
         if isinstance(t, Scalar):
-            return self.keep(self.builder.const(t, self.draw(constants(t))))
+            return self.keep(self.builder.const(t, self.constant(t)))
         parts = [self.operand(leaf) for leaf in leaves(t)]
         return self.keep(self.builder.compose(t, parts))
 
@@ -219,7 +246,7 @@ class _Maker:
         self.scalars = list(dict.fromkeys([b1, i32, *extra]))
         self.elements = list(self.scalars)
         if shape.composites:
-            self.elements += [self.draw(composites(self.scalars)) for _ in range(2)]
+            self.elements += [_composite(self.rng, self.scalars, 2) for _ in range(2)]
         if shape.spans:
             call = Span("call.py", 7, 4, 7, 19)
             self.spans = [Span("k.py", n, 4, n + n % 2, 9 + n) for n in range(1, 4)]
@@ -232,7 +259,6 @@ class _Maker:
             self.names[value] = f"p{k}"
         results = self.some_types() if shape.function else ()
         self.returns.append(results)
-        self.left = shape.size
         self.builder.open()
         rank = 0 if shape.function else shape.rank
         for axis in range(rank):
@@ -262,7 +288,7 @@ class _Maker:
 
     def block(self, depth: int) -> bool:
         """Statements; true when the last of them is a terminator already."""
-        for _ in range(self.number(3, 8)):
+        for _ in range(self.number(2, 6) if depth else self.left):
             if self.left <= 0:
                 break
             self.left -= 1
@@ -305,7 +331,9 @@ class _Maker:
     # -- straight-line statements
 
     def compute(self, _: int) -> None:
-        way = self.pick(self.pick(usable_ops(frozenset(self.scalars))))
+        have = {v.type for v in self.values}
+        ways = [self.pick(self.pick(usable_ops(frozenset(self.scalars)))) for _ in range(3)]
+        way = max(ways, key=lambda w: len(have.intersection(w.operands)))
         if way.op in _DIVISIONS and not self.shape.faults:
             return
         operands = [self.operand(t) for t in way.operands]
@@ -408,8 +436,8 @@ class _Maker:
 
     def branch(self, depth: int) -> bool:
         condition = self.operand(b1)
-        exits = self.shape.exits
-        leaving = [exits and self.chance(4), exits and self.chance(4)]
+        often = 2 if self.loops[-1] else 4
+        leaving = [self.shape.exits and self.chance(often), self.shape.exits and self.chance(4)]
         types = () if all(leaving) else self.some_types()
         closed = []
 

@@ -61,7 +61,7 @@ class Region:
         return self.ops[-1]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Kernel:
     """A kernel, or (with ``results``) a function compiled for calls from the host.
 
@@ -81,6 +81,9 @@ class Kernel:
     names: Mapping[Value, str] = field(default_factory=lambda: _NO_NAMES)
     attrs: Mapping[str, Attr] = field(default_factory=lambda: NO_ATTRS)
     span: Span | None = None
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}: {sum(1 for _ in walk(self.body))} ops>"
 
     def name_of(self, value: Value) -> str:
         """The source name of a value, or an empty string."""
