@@ -131,8 +131,8 @@ class HostValue:
     def __setitem__(self, key: Any, value: Any) -> None:
         self._check_own()
         dtype = self.__heald_type__.dtype
-        what = f"{_key_text(key)} of a {type(self).__name__}"
         picked = _pick(self.__heald_type__, key)
+        what = f"{_key_text(key)} of a {type(self).__name__}"
         if isinstance(picked, int):
             self._leaves[picked] = convert_or_raise(dtype, value, what)
             return

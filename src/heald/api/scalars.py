@@ -41,8 +41,8 @@ def convert(t: Scalar, value: object) -> Number | Misfit:
         except OverflowError:
             return _too_large(t, value)
         return rounded
-    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
-        if value.dtype.kind not in "biuf":
+    if isinstance(value, (np.generic, np.ndarray)):
+        if value.ndim or value.dtype.kind not in "biuf":
             return Misfit("H0201", f"{describe(value)} is no {t.public}")
         value = float(value) if value.dtype.kind == "f" else value.item()
     if isinstance(value, bool):

@@ -9,6 +9,7 @@ import numpy as np
 from heald.types.descriptors import Scalar, b1, bf16, f16, f32, f64, i32, i64, u32, u64
 
 _SMALL_INTEGERS = 16
+_MOST_BITS = 1024  # integers with more are beyond every float
 
 
 def join(a: Scalar, b: Scalar) -> Scalar | None:
@@ -72,6 +73,8 @@ def fits(value: bool | int | float, t: Scalar) -> bool:
 def _exact_in_float(value: int, t: Scalar) -> bool:
     mantissa = {f16: 11, bf16: 8, f32: 24, f64: 53}[t]
     magnitude = abs(value)
+    if magnitude.bit_length() > _MOST_BITS:
+        return False
     trailing = (magnitude & -magnitude).bit_length() - 1 if magnitude else 0
     return magnitude.bit_length() - trailing <= mantissa and _finite_in_float(float(value), t)
 
