@@ -1,0 +1,25 @@
+"""Back end: WIR to LLVM text, to machine code, to an address; and the threads that run it."""
+
+from heald.codegen.artifacts import build, entry_symbol, formats_of, leaf_path, sites_of
+from heald.codegen.compile import assembly, compile_object, optimised_text
+from heald.codegen.emit import llvm_text
+from heald.codegen.load import LoadedCode, load
+from heald.codegen.openmp import parallel_launcher
+from heald.codegen.target import Target, host_target
+
+__all__ = [
+    "LoadedCode",
+    "Target",
+    "assembly",
+    "build",
+    "compile_object",
+    "entry_symbol",
+    "formats_of",
+    "host_target",
+    "leaf_path",
+    "llvm_text",
+    "load",
+    "optimised_text",
+    "parallel_launcher",
+    "sites_of",
+]

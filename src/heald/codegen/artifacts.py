@@ -1,0 +1,111 @@
+"""A compiled kernel as the record that a runtime takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from heald.artifact import Artifact, LaunchCondition, Parameter, PrintFormat, Site
+from heald.codegen.access import Root, array_roots, estimate_work, parameter_access
+from heald.codegen.compile import compile_object
+from heald.codegen.emit import launch_rank, llvm_text
+from heald.codegen.target import LEVEL, Target
+from heald.ir import OBLIGATIONS, Kernel, Op, Value, op_ids, walk
+from heald.types import Struct, Type, leaves, parameter_layout
+
+_PREFIX = "heald_kernel_"
+
+
+def build(
+    kernel: Kernel,
+    target: Target,
+    *,
+    condition: LaunchCondition | None = None,
+    level: int = LEVEL,
+) -> Artifact:
+    """Compile a kernel that ``guard`` and ``scalarise`` have seen.
+
+    ``condition`` must hold at a launch for this variant to be right.  The code holds no places of
+    the source, so it depends on the content of the kernel only.
+
+    Raises:
+        CompileError: the kernel uses what the target does not have.
+        InternalError: LLVM refuses the generated code.
+    """
+    entry = entry_symbol(kernel)
+    text = llvm_text(kernel, entry=entry, target=target, locations=False)
+    offsets, size = parameter_layout(p.type for p in kernel.params)
+    access = parameter_access(kernel)
+    return Artifact(
+        target=target.name,
+        code=compile_object(text, target, level=level),
+        entry=entry,
+        parameters=tuple(
+            Parameter(parameter_name(kernel, n), p.type, offset, use)
+            for n, (p, offset, use) in enumerate(zip(kernel.params, offsets, access, strict=True))
+        ),
+        block_size=size,
+        rank=launch_rank(kernel),
+        condition=condition or LaunchCondition(),
+        sites=sites_of(kernel),
+        formats=formats_of(kernel),
+        work=estimate_work(kernel),
+    )
+
+
+def entry_symbol(kernel: Kernel) -> str:
+    """The symbol of a kernel's entry, which profilers show."""
+    return _PREFIX + re.sub(r"\W", "_", kernel.name, flags=re.ASCII)
+
+
+def parameter_name(kernel: Kernel, number: int) -> str:
+    """The name of a parameter, or a made-up one."""
+    return kernel.name_of(kernel.params[number]) or f"arg{number}"
+
+
+def sites_of(kernel: Kernel) -> dict[int, Site]:
+    """Where each op that can fault stands and what it works on, by id."""
+    ids = op_ids(kernel)
+    roots = array_roots(kernel)
+    sites: dict[int, Site] = {}
+    for op in walk(kernel.body):
+        if op.name in OBLIGATIONS:
+            sites.setdefault(ids[op], Site(op.name, op.span, _subject(kernel, roots, op)))
+    return sites
+
+
+def _subject(kernel: Kernel, roots: Mapping[Value, frozenset[Root]], op: Op) -> str:
+    """What an op works on: the name of its array, or the message of an assertion."""
+    if op.name == "assert":
+        return str(op.attrs["message"])
+    if not op.operands:
+        return ""
+    own = kernel.name_of(op.operands[0])
+    found = sorted(roots.get(op.operands[0], ()))
+    if own or len(found) != 1:
+        return own
+    ((parameter, leaf),) = found
+    path = leaf_path(kernel.params[parameter].type, leaf)
+    return ".".join([parameter_name(kernel, parameter), *path])
+
+
+def leaf_path(t: Type, leaf: int) -> tuple[str, ...]:
+    """The field names that lead to a leaf of a struct."""
+    if not isinstance(t, Struct):
+        return ()
+    for name, field in t.fields:
+        count = len(leaves(field))
+        if leaf < count:
+            return (name, *leaf_path(field, leaf))
+        leaf -= count
+    return ()
+
+
+def formats_of(kernel: Kernel) -> dict[int, PrintFormat]:
+    """The print statements, by id."""
+    ids = op_ids(kernel)
+    return {
+        ids[op]: PrintFormat(str(op.attrs["text"]), tuple(str(v.type) for v in op.operands))
+        for op in walk(kernel.body)
+        if op.name == "printf"
+    }

@@ -1,0 +1,179 @@
+"""What the writers of one thread's function share: names of values, flags, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from heald.codegen.locations import Locations
+from heald.codegen.spelling import component_types, literal
+from heald.codegen.writer import Writer
+from heald.diagnostics import InternalError
+from heald.ir import OBLIGATIONS, Kernel, Op, Value, op_ids, walk
+from heald.types import Array, Scalar, Type, b1, i32, i64, leaves
+
+FAULTED = "%faulted"
+FAULT_PLACE = "%fault.place"
+PRINTED = "%printed"
+HEADER = "%header"
+THREAD = "%thread"
+BLOCK_DIM = "%block_dim"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayNames:
+    """The names of an array's pointer, extents and byte strides (both i64)."""
+
+    pointer: str
+    extents: tuple[str, ...]
+    strides: tuple[str, ...]
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """All names, in the order of ``component_types``."""
+        return (self.pointer, *self.extents, *self.strides)
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterLeaf:
+    """A scalar or array that the kernel takes, alone or inside a composite parameter."""
+
+    parameter: int
+    leaf: int
+    type: Scalar | Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its components, the same in the range function and in the body."""
+        stem = f"%p{self.parameter}.{self.leaf}"
+        if isinstance(self.type, Scalar):
+            return (stem,)
+        axes = range(self.type.ndim)
+        return (stem, *(f"{stem}.n{k}" for k in axes), *(f"{stem}.s{k}" for k in axes))
+
+
+@dataclass(slots=True)
+class Body:
+    """The state of writing one thread's function.
+
+    Attributes:
+        names: the components of every value seen so far.
+        extended: i32 values whose sign extension has a name too; it dominates what the value
+            dominates.
+        constants: values that are constants.
+        checked: some op of the kernel keeps its guard, so the thread has a flag that it faulted.
+        prints: some op prints, so the thread counts its prints.
+        allocas: instructions for the head of the function.
+    """
+
+    kernel: Kernel
+    locations: Locations | None
+    writer: Writer = field(default_factory=Writer)
+    names: dict[Value, tuple[str, ...]] = field(default_factory=dict)
+    extended: dict[Value, str] = field(default_factory=dict)
+    constants: dict[Value, bool | int | float] = field(default_factory=dict)
+    ids: dict[Op, int] = field(default_factory=dict)
+    checked: bool = False
+    prints: bool = False
+    allocas: list[str] = field(default_factory=list)
+    local_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self.ids = op_ids(self.kernel)
+        ops = list(walk(self.kernel.body))
+        self.checked = any(is_guarded(op) for op in ops)
+        self.prints = any(op.name == "printf" for op in ops)
+        for leaf in parameter_leaves(self.kernel):
+            param = self.kernel.params[leaf.parameter]
+            if param.type is leaf.type:
+                self.names[param] = leaf.names
+
+    def name(self, value: Value) -> str:
+        """The name of a scalar."""
+        (name,) = self.names[value]
+        return name
+
+    def scalars(self, values: Sequence[Value]) -> list[str]:
+        """The names of scalars."""
+        return [self.name(v) for v in values]
+
+    def components(self, values: Sequence[Value]) -> tuple[str, ...]:
+        """All components of values, one after the other."""
+        return tuple(name for v in values for name in self.names[v])
+
+    def bind(self, values: Sequence[Value], components: Sequence[str]) -> None:
+        """Give values their components, listed one after the other."""
+        rest = iter(components)
+        for v in values:
+            self.names[v] = tuple(next(rest) for _ in component_types(v.type))
+
+    def array(self, value: Value) -> ArrayNames:
+        """The names of an array."""
+        pointer, *rest = self.names[value]
+        rank = len(rest) // 2
+        return ArrayNames(pointer, tuple(rest[:rank]), tuple(rest[rank:]))
+
+    def constant(self, t: Scalar, value: bool | int | float, result: Value) -> None:
+        """Make ``result`` a constant."""
+        self.constants[result] = value
+        self.names[result] = (literal(t, value),)
+
+    def extend(self, value: Value) -> str:
+        """An i32 or i64 value as i64.
+
+        Raises:
+            InternalError: a value of another type; the check of a kernel refuses that.
+        """
+        if value.type is i64:
+            return self.name(value)
+        if value.type is not i32:
+            raise InternalError(f"index of type {value.type}")
+        known = self.constants.get(value)
+        if known is not None:
+            return literal(i64, known)
+        return self.extended.get(value) or self.writer.ins(f"sext i32 {self.name(value)} to i64")
+
+    def shrink(self, result: Value, name: str) -> None:
+        """Bind an i32 or i64 ``result`` to an i64 ``name``, which is known to fit."""
+        if result.type is i32:
+            self.extended[result] = name
+            name = self.writer.ins(f"trunc i64 {name} to i32")
+        self.names[result] = (name,)
+
+
+def is_guarded(op: Op) -> bool:
+    """Does ``op`` have to check itself?  Before the pass ``guard`` every op does."""
+    return op.name in OBLIGATIONS and op.attrs.get("guard", True) is True
+
+
+def types_of(values: Sequence[Value]) -> list[str]:
+    """LLVM types of all components of values, one after the other."""
+    return [t for v in values for t in component_types(v.type)]
+
+
+def zeros_of(types: Sequence[Type]) -> list[str]:
+    """The constants zero of scalar types."""
+    return [literal(t, 0) for t in types if isinstance(t, Scalar)]
+
+
+def parameter_leaves(kernel: Kernel) -> list[ParameterLeaf]:
+    """The leaves of parameters that a kernel uses, in order."""
+    used: set[tuple[Value, int]] = set()
+    for op in walk(kernel.body):
+        if op.name == "extract":
+            leaf = op.attrs["leaf"]
+            assert isinstance(leaf, int)
+            used.add((op.operands[0], leaf))
+        else:
+            used.update((v, 0) for v in op.operands)
+    return [
+        ParameterLeaf(n, k, leaf)
+        for n, param in enumerate(kernel.params)
+        for k, leaf in enumerate(leaves(param.type))
+        if (param, k) in used
+    ]
+
+
+def condition_zero() -> str:
+    """False."""
+    return literal(b1, False)

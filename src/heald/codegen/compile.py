@@ -1,0 +1,66 @@
+"""LLVM text to machine code, by LLVM's new pass manager.
+
+LLVM's loop vectoriser, SLP vectoriser and unroller are off: widening is our own, and they are what
+compiling costs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heald.codegen.binding import LOCK, binding
+from heald.codegen.target import LEVEL, Target, create_machine
+from heald.diagnostics import InternalError
+
+
+def compile_object(text: str, target: Target, *, level: int = LEVEL) -> bytes:
+    """The bytes of a relocatable object.
+
+    Raises:
+        InternalError: LLVM refuses the text.
+    """
+    with LOCK:
+        module, machine = _optimise(text, target, level)
+        code: bytes = machine.emit_object(module)
+        return code
+
+
+def assembly(text: str, target: Target, *, level: int = LEVEL) -> str:
+    """The machine code as assembly text.
+
+    Raises:
+        InternalError: LLVM refuses the text.
+    """
+    with LOCK:
+        module, machine = _optimise(text, target, level)
+        listing: str = machine.emit_assembly(module)
+        return listing
+
+
+def optimised_text(text: str, target: Target, *, level: int = LEVEL) -> str:
+    """The module as LLVM text after optimisation.
+
+    Raises:
+        InternalError: LLVM refuses the text.
+    """
+    with LOCK:
+        module, _ = _optimise(text, target, level)
+        return str(module)
+
+
+def _optimise(text: str, target: Target, level: int) -> tuple[Any, Any]:
+    llvm = binding()
+    machine = create_machine(target, level)
+    try:
+        module = llvm.parse_assembly(text, llvm.create_context())
+        module.verify()
+    except RuntimeError as error:
+        raise InternalError(f"LLVM refuses generated code: {error}\n{text}") from error
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    options.loop_unrolling = False
+    options.loop_interleaving = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module, machine

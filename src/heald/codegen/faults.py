@@ -1,0 +1,141 @@
+"""Guards: the branch around an op that may fail, and the cold code that records a fault.
+
+The helper is part of every module that has guards.  Counting is one atomic add; the lock is taken
+only by a thread that is lower than the one on record, which in an ascending range of threads is
+rare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from heald.artifact import FaultKind, abi
+from heald.codegen.body import FAULT_PLACE, FAULTED, HEADER, THREAD, Body
+from heald.ir import Op
+
+MAX_RANK = 4
+
+
+def checked(
+    body: Body,
+    good: str,
+    record: Callable[[], None],
+    run: Callable[[], Sequence[str]],
+    otherwise: Sequence[str],
+    types: Sequence[str],
+) -> tuple[str, ...]:
+    """``run`` where the i1 ``good`` holds, else ``record`` and take ``otherwise``."""
+    w = body.writer
+    then, cold, end = w.label("good"), w.label("bad"), w.join("checked")
+    w.branch(good, then, cold, likely=True)
+    w.start(then)
+    w.jump(end, run())
+    w.start(cold)
+    record()
+    w.jump(end, otherwise)
+    values = w.land(end, types)
+    assert values is not None
+    return values
+
+
+def require(body: Body, op: Op, good: str, kind: FaultKind) -> None:
+    """Record a fault of ``kind`` unless the i1 ``good`` holds; go on either way."""
+    w = body.writer
+    cold, end = w.label("bad"), w.label("go")
+    w.branch(good, end, cold, likely=True)
+    w.start(cold)
+    record_fault(body, op, kind)
+    w.do(f"br label %{end}")
+    w.start(end)
+
+
+def record_fault(
+    body: Body, op: Op, kind: FaultKind, index: Sequence[str] = (), shape: Sequence[str] = ()
+) -> None:
+    """Record a fault; ``index`` and ``shape`` are i64, one a axis of the array at hand."""
+    w = body.writer
+    words = list(zip(index, shape, strict=True))[:MAX_RANK]
+    for n, pair in enumerate(words):
+        for slot, word in zip((n, MAX_RANK + n), pair, strict=True):
+            place = w.ins(f"getelementptr i64, ptr {FAULT_PLACE}, i64 {slot}")
+            w.do(f"store i64 {word}, ptr {place}")
+    before = has_faulted(body)
+    w.do(
+        f"call void @heald_fault(ptr {HEADER}, i64 {THREAD}, i1 {before}, i64 {body.ids[op]}, "
+        f"i64 {int(kind)}, i64 {len(words)}, ptr {FAULT_PLACE})"
+    )
+    w.do(f"store i1 true, ptr {FAULTED}")
+
+
+def has_faulted(body: Body) -> str:
+    """Did this thread fault before?  An i1."""
+    return body.writer.ins(f"load i1, ptr {FAULTED}")
+
+
+def flag_allocas() -> list[str]:
+    """What the head of a function with guards needs."""
+    return [
+        f"{FAULTED} = alloca i1",
+        f"store i1 false, ptr {FAULTED}",
+        f"{FAULT_PLACE} = alloca [{2 * MAX_RANK} x i64]",
+    ]
+
+
+_ARGUMENTS = "ptr %header, i64 %thread, i1 %before, i64 %op, i64 %kind, i64 %rank, ptr %place"
+HELPER = f"""\
+define internal void @heald_fault({_ARGUMENTS}) #1 {{
+entry:
+  br i1 %before, label %done, label %first
+first:
+  %slot = getelementptr i8, ptr %header, i64 {abi.HEADER_FAULT}
+  %fault = load ptr, ptr %slot, align 8
+  %lock = getelementptr i8, ptr %fault, i64 {abi.FAULT_LOCK}
+  %counter = getelementptr i8, ptr %fault, i64 {abi.FAULT_COUNT}
+  %lowest = getelementptr i8, ptr %fault, i64 {abi.FAULT_THREAD}
+  %n = atomicrmw add ptr %counter, i64 1 monotonic
+  %known = load atomic i64, ptr %lowest monotonic, align 8
+  %lower = icmp slt i64 %thread, %known
+  br i1 %lower, label %take, label %done
+take:
+  %old = atomicrmw xchg ptr %lock, i64 1 acquire
+  %free = icmp eq i64 %old, 0
+  br i1 %free, label %held, label %take
+held:
+  %now = load atomic i64, ptr %lowest monotonic, align 8
+  %still = icmp slt i64 %thread, %now
+  br i1 %still, label %write, label %leave
+write:
+  store atomic i64 %thread, ptr %lowest monotonic, align 8
+  %p.op = getelementptr i8, ptr %fault, i64 {abi.FAULT_OP}
+  store i64 %op, ptr %p.op, align 8
+  %p.kind = getelementptr i8, ptr %fault, i64 {abi.FAULT_KIND}
+  store i64 %kind, ptr %p.kind, align 8
+  %p.rank = getelementptr i8, ptr %fault, i64 {abi.FAULT_RANK}
+  store i64 %rank, ptr %p.rank, align 8
+  br label %axis
+axis:
+  %k = phi i64 [ 0, %write ], [ %k1, %copy ]
+  %more = icmp slt i64 %k, %rank
+  br i1 %more, label %copy, label %leave
+copy:
+  %offset = shl i64 %k, 3
+  %from.index = getelementptr i64, ptr %place, i64 %k
+  %index = load i64, ptr %from.index, align 8
+  %p.index = getelementptr i8, ptr %fault, i64 {abi.FAULT_INDEX}
+  %to.index = getelementptr i8, ptr %p.index, i64 %offset
+  store i64 %index, ptr %to.index, align 8
+  %k.extent = add i64 %k, {MAX_RANK}
+  %from.extent = getelementptr i64, ptr %place, i64 %k.extent
+  %extent = load i64, ptr %from.extent, align 8
+  %p.extent = getelementptr i8, ptr %fault, i64 {abi.FAULT_SHAPE}
+  %to.extent = getelementptr i8, ptr %p.extent, i64 %offset
+  store i64 %extent, ptr %to.extent, align 8
+  %k1 = add i64 %k, 1
+  br label %axis
+leave:
+  store atomic i64 0, ptr %lock release, align 8
+  br label %done
+done:
+  ret void
+}}
+"""

@@ -1,0 +1,84 @@
+"""Object bytes to an address in this process."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from heald.artifact import Artifact
+from heald.codegen.binding import LOCK, binding
+from heald.codegen.objects import undefined_symbols
+from heald.codegen.target import create_machine, host_target
+from heald.diagnostics import InternalError
+
+ALLOWED = frozenset({"fma", "fmaf", "memcpy", "memmove", "memset"})
+"""What compiled code may ask of the process; fma only where the processor has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedCode:
+    """A function in this process.
+
+    Attributes:
+        address: of the entry.
+        keepalive: as long as it is referenced, the code stays; dropping it while the address is in
+            use (also by a thread or a recorded launch) is a crash.
+    """
+
+    address: int
+    keepalive: object
+
+
+def load(artifact: Artifact) -> LoadedCode:
+    """Load the code of a CPU artifact.
+
+    Raises:
+        InternalError: the artifact is not for a CPU, or its code refers to what this process does
+            not have.
+    """
+    if artifact.target != "cpu":
+        raise InternalError(f"code for {artifact.target} cannot be loaded as CPU code")
+    addresses, keepalive = load_object(artifact.code, (artifact.entry,))
+    return LoadedCode(addresses[0], keepalive)
+
+
+def load_object(
+    code: bytes, names: Sequence[str], imports: Mapping[str, int] | None = None
+) -> tuple[tuple[int, ...], object]:
+    """Addresses of functions of an object, whose references are ``imports`` or symbols of this
+    process.
+
+    Only a few symbols of the process are allowed, so that nothing depends on what else is loaded.
+    Every object becomes a library of its own, so equal symbols of two objects do not meet.  The
+    second value keeps the code alive.
+
+    Raises:
+        InternalError: it refers to something else, or lacks one of ``names``.
+    """
+    imports = imports or {}
+    unknown = undefined_symbols(code) - imports.keys() - ALLOWED
+    if unknown:
+        raise InternalError(f"compiled code refers to {', '.join(sorted(unknown))}")
+    with LOCK:
+        jit = _jit()
+        builder = binding().JITLibraryBuilder().add_object_img(code).add_current_process()
+        for name, address in imports.items():
+            builder.import_symbol(name, address)
+        for name in names:
+            builder.export_symbol(name)
+        try:
+            library = builder.link(jit, f"heald_{next(_NUMBERS)}")
+        except RuntimeError as error:
+            raise InternalError(f"compiled code cannot be loaded: {error}") from error
+        return tuple(library[name] for name in names), library
+
+
+_NUMBERS = itertools.count()
+
+
+@cache
+def _jit() -> Any:
+    return binding().create_lljit_compiler(create_machine(host_target()), use_jit_link=False)

@@ -1,0 +1,224 @@
+"""Arrays: addresses, guards, loads and stores, local arrays, views.
+
+An element lies at ``pointer + sum(index * byte stride)``, in i64.  Arrays come from foreign owners
+too, so nothing is assumed of alignment.  What is loaded from shared memory is frozen: a racing
+thread may change it between two reads, and an index that passed its guard must be the one that is
+used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from heald.artifact import FaultKind
+from heald.codegen.body import ArrayNames, Body, is_guarded, zeros_of
+from heald.codegen.faults import checked, record_fault
+from heald.codegen.spelling import bits_type, memory_type, scalar_type
+from heald.diagnostics import CompileError, Diagnostic, InternalError
+from heald.ir import Op, Value
+from heald.types import Array, Scalar, b1, leaf_offsets, leaves, size_of
+
+LOCAL_BYTES = 256 * 1024
+"""What the local arrays of one thread may take of the stack; a worker may have 2 MiB."""
+_LOCAL_ALIGNMENT = 16
+
+
+# -- elements --------------------------------------------------------------------------------------
+
+
+def element(op: Op) -> tuple[Scalar, int]:
+    """The scalar that a memory op works on and its byte offset in the array element."""
+    array = op.operands[0].type
+    assert isinstance(array, Array)
+    leaf = op.attrs.get("leaf", 0)
+    assert isinstance(leaf, int)
+    found = leaves(array.dtype)
+    if "leaf" not in op.attrs and not isinstance(array.dtype, Scalar):
+        raise InternalError(f"{op.name} of a whole {array.dtype}: scalarise first")
+    scalar = found[leaf]
+    assert isinstance(scalar, Scalar)
+    return scalar, leaf_offsets(array.dtype)[leaf]
+
+
+def indices_of(body: Body, op: Op) -> list[str]:
+    """The index of a memory op on every axis, as i64."""
+    array = op.operands[0].type
+    assert isinstance(array, Array)
+    return [body.extend(v) for v in op.operands[1 : 1 + array.ndim]]
+
+
+def address(body: Body, array: ArrayNames, index: Sequence[str], offset: int = 0) -> str:
+    """The address of an element, or of the leaf ``offset`` bytes into it."""
+    w = body.writer
+    terms = [
+        w.ins(f"mul i64 {position}, {stride}")
+        for position, stride in zip(index, array.strides, strict=True)
+        if position != "0"
+    ]
+    if offset:
+        terms.append(str(offset))
+    if not terms:
+        return array.pointer
+    total = reduce(lambda a, b: w.ins(f"add i64 {a}, {b}"), terms)
+    return w.ins(f"getelementptr i8, ptr {array.pointer}, i64 {total}")
+
+
+def inside(body: Body, index: Sequence[str], extents: Sequence[str]) -> str:
+    """Is 0 <= index < extent on every axis?  One unsigned comparison each."""
+    w = body.writer
+    parts = [
+        w.ins(f"icmp ult i64 {position}, {extent}")
+        for position, extent in zip(index, extents, strict=True)
+    ]
+    return conjunction(body, parts)
+
+
+def conjunction(body: Body, parts: Sequence[str]) -> str:
+    """The i1 that all ``parts`` hold."""
+    w = body.writer
+    return reduce(lambda a, b: w.ins(f"and i1 {a}, {b}"), parts) if parts else "true"
+
+
+# -- loads and stores ------------------------------------------------------------------------------
+
+
+def emit_load(body: Body, op: Op) -> None:
+    """``load``; behind a guard that fails it gives zero."""
+    scalar, offset = element(op)
+    array, index = body.array(op.operands[0]), indices_of(body, op)
+    shared = is_shared(op.operands[0])
+
+    def run() -> tuple[str]:
+        place = address(body, array, index, offset)
+        return (load_scalar(body, scalar, place, frozen=shared),)
+
+    body.names[op.result] = guarded(body, op, array, index, run, [scalar])
+
+
+def emit_store(body: Body, op: Op) -> None:
+    """``store``; behind a guard that fails it does nothing."""
+    scalar, offset = element(op)
+    array, index = body.array(op.operands[0]), indices_of(body, op)
+
+    def run() -> tuple[()]:
+        place = address(body, array, index, offset)
+        store_scalar(body, scalar, body.name(op.operands[-1]), place)
+        return ()
+
+    guarded(body, op, array, index, run, [])
+
+
+def guarded(
+    body: Body,
+    op: Op,
+    array: ArrayNames,
+    index: Sequence[str],
+    run: Callable[[], tuple[str, ...]],
+    results: Sequence[Scalar],
+) -> tuple[str, ...]:
+    """``run`` at an index that is inside the array; outside record a fault and give zeros."""
+    if not is_guarded(op):
+        return run()
+
+    def record() -> None:
+        record_fault(body, op, FaultKind.BOUNDS, index, array.extents)
+
+    good = inside(body, index, array.extents)
+    types = [scalar_type(t) for t in results]
+    return checked(body, good, record, run, zeros_of(results), types)
+
+
+def load_scalar(
+    body: Body, t: Scalar, place: str, *, frozen: bool, alignment: int = 1, more: str = ""
+) -> str:
+    """A value from memory; ``frozen`` where others may write it at the same time."""
+    w = body.writer
+    name = w.ins(f"load {memory_type(t)}, ptr {place}, align {alignment}{more}")
+    if frozen:
+        name = w.ins(f"freeze {memory_type(t)} {name}")
+    return w.ins(f"icmp ne i8 {name}, 0") if t is b1 else name
+
+
+def store_scalar(body: Body, t: Scalar, name: str, place: str) -> None:
+    """A value to memory."""
+    w = body.writer
+    if t is b1:
+        name = w.ins(f"zext i1 {name} to i8")
+    w.do(f"store {memory_type(t)} {name}, ptr {place}, align 1")
+
+
+def to_bits(body: Body, t: Scalar, name: str) -> str:
+    """A value as the integer that memory holds."""
+    if t is b1:
+        return body.writer.ins(f"zext i1 {name} to i8")
+    return _bitcast(body, scalar_type(t), name, bits_type(t))
+
+
+def from_bits(body: Body, t: Scalar, name: str) -> str:
+    """The integer that memory holds as a value."""
+    if t is b1:
+        return body.writer.ins(f"icmp ne i8 {name}, 0")
+    return _bitcast(body, bits_type(t), name, scalar_type(t))
+
+
+def _bitcast(body: Body, source: str, name: str, target: str) -> str:
+    return name if source == target else body.writer.ins(f"bitcast {source} {name} to {target}")
+
+
+def is_shared(array: Value) -> bool:
+    """May other threads see the array?"""
+    assert isinstance(array.type, Array)
+    return array.type.space != "local"
+
+
+# -- local arrays ----------------------------------------------------------------------------------
+
+
+def emit_alloc(body: Body, op: Op) -> None:
+    """``alloc``: room at the head of the function, zeroed at each execution."""
+    t = op.result.type
+    assert isinstance(t, Array)
+    assert t.shape is not None
+    total = size_of(t)
+    body.local_bytes += total
+    if body.local_bytes > LOCAL_BYTES:
+        raise CompileError(
+            Diagnostic(
+                "H0407",
+                f"the local arrays of this kernel take more than {LOCAL_BYTES // 1024} KiB",
+                op.span,
+                f"{total} bytes here, {body.local_bytes} so far",
+                hint="pass a global array with a row for each thread",
+            )
+        )
+    w = body.writer
+    place = w.reserve()
+    body.allocas.append(f"{place} = alloca [{total} x i8], align {_LOCAL_ALIGNMENT}")
+    w.do(f"call void @llvm.memset.p0.i64(ptr {place}, i8 0, i64 {total}, i1 false)")
+    strides, step = [], size_of(t.dtype)
+    for extent in reversed(t.shape):
+        strides.append(str(step))
+        step *= extent
+    array = ArrayNames(place, tuple(map(str, t.shape)), tuple(reversed(strides)))
+    body.names[op.result] = array.components
+
+
+# -- shape -----------------------------------------------------------------------------------------
+
+
+def emit_dim(body: Body, op: Op) -> None:
+    """``dim``: an extent."""
+    body.shrink(op.result, body.array(op.operands[0]).extents[axis_of(op)])
+
+
+def emit_stride(body: Body, op: Op) -> None:
+    """``stride``: a byte stride."""
+    body.names[op.result] = (body.array(op.operands[0]).strides[axis_of(op)],)
+
+
+def axis_of(op: Op) -> int:
+    """The attribute ``axis``."""
+    axis = op.attrs["axis"]
+    assert isinstance(axis, int)
+    return axis

@@ -1,0 +1,82 @@
+"""``printf``: a record in the print buffer of the launch.
+
+Room is taken only where the record fits, so the used bytes are whole records; those that do not fit
+are counted.
+"""
+
+from __future__ import annotations
+
+from heald.artifact import abi
+from heald.codegen.body import HEADER, PRINTED, THREAD, Body
+from heald.codegen.memory import to_bits
+from heald.codegen.spelling import bits_type
+from heald.codegen.writer import INVARIANT
+from heald.diagnostics import InternalError
+from heald.ir import Op, Value
+from heald.types import Scalar
+
+
+def counter_allocas() -> list[str]:
+    """What the head of a function that prints needs: how often this thread has printed."""
+    return [f"{PRINTED} = alloca i64", f"store i64 0, ptr {PRINTED}"]
+
+
+def emit_printf(body: Body, op: Op) -> None:
+    """``printf``."""
+    w = body.writer
+    payload = [_as_word(body, v) for v in op.operands]
+    size = abi.PRINT_RECORD_HEAD + 8 * len(payload)
+    slot = w.ins(f"getelementptr i8, ptr {HEADER}, i64 {abi.HEADER_PRINT}")
+    buffer = w.ins(f"load ptr, ptr {slot}, align 8{INVARIANT}")
+    sequence = w.ins(f"load i64, ptr {PRINTED}")
+    w.do(f"store i64 {w.ins(f'add i64 {sequence}, 1')}, ptr {PRINTED}")
+    place = w.ins(f"call ptr @heald_print_room(ptr {buffer}, i64 {size})")
+    full = w.ins(f"icmp eq ptr {place}, null")
+    then, end = w.label("print"), w.label("printed")
+    w.branch(full, end, then)
+    w.start(then)
+    for n, word in enumerate([THREAD, sequence, str(body.ids[op]), *payload]):
+        at = w.ins(f"getelementptr i64, ptr {place}, i64 {n}")
+        w.do(f"store i64 {word}, ptr {at}, align 8")
+    w.do(f"br label %{end}")
+    w.start(end)
+
+
+def _as_word(body: Body, value: Value) -> str:
+    """The bits of a scalar in the low bytes of a payload word."""
+    t = value.type
+    if not isinstance(t, Scalar):
+        raise InternalError(f"print of a {t}")
+    bits = to_bits(body, t, body.name(value))
+    size = bits_type(t)
+    return bits if size == "i64" else body.writer.ins(f"zext {size} {bits} to i64")
+
+
+HELPER = f"""\
+define internal ptr @heald_print_room(ptr %buffer, i64 %size) #1 {{
+entry:
+  %p.capacity = getelementptr i8, ptr %buffer, i64 {abi.PRINT_CAPACITY}
+  %capacity = load i64, ptr %p.capacity, align 8
+  %p.used = getelementptr i8, ptr %buffer, i64 {abi.PRINT_USED}
+  %first = load atomic i64, ptr %p.used monotonic, align 8
+  br label %try
+try:
+  %used = phi i64 [ %first, %entry ], [ %seen, %take ]
+  %end = add i64 %used, %size
+  %fits = icmp sle i64 %end, %capacity
+  br i1 %fits, label %take, label %full
+take:
+  %pair = cmpxchg ptr %p.used, i64 %used, i64 %end monotonic monotonic, align 8
+  %seen = extractvalue {{i64, i1}} %pair, 0
+  %taken = extractvalue {{i64, i1}} %pair, 1
+  br i1 %taken, label %room, label %try
+room:
+  %data = getelementptr i8, ptr %buffer, i64 {abi.PRINT_DATA}
+  %place = getelementptr i8, ptr %data, i64 %used
+  ret ptr %place
+full:
+  %p.dropped = getelementptr i8, ptr %buffer, i64 {abi.PRINT_DROPPED}
+  %n = atomicrmw add ptr %p.dropped, i64 1 monotonic, align 8
+  ret ptr null
+}}
+"""

@@ -1,0 +1,75 @@
+"""Reading the resource table.  A handle is good when the record that it names holds it."""
+
+from __future__ import annotations
+
+from heald.artifact import FaultKind, abi
+from heald.codegen.body import HEADER, Body, is_guarded, types_of, zeros_of
+from heald.codegen.faults import checked, record_fault
+from heald.codegen.memory import conjunction, load_scalar
+from heald.codegen.writer import INVARIANT
+from heald.ir import Op
+from heald.types import Scalar
+
+_INDEX_MASK = (1 << abi.HANDLE_GENERATION_SHIFT) - 1
+
+
+def emit_resource(body: Body, op: Op) -> None:
+    """``resource_array`` and ``resource_scalar``; a bad handle gives an extent of 0, or 0."""
+    w = body.writer
+    handle = body.name(op.operands[0])
+    index = w.ins(f"and i64 {handle}, {_INDEX_MASK}")
+    holds = []
+    if is_guarded(op):
+        kind = w.ins(f"lshr i64 {handle}, {abi.HANDLE_KIND_SHIFT}")
+        plausible = conjunction(
+            body,
+            [
+                w.ins(f"icmp eq i64 {kind}, {op.attrs['kind']}"),
+                w.ins(f"icmp ult i64 {index}, {abi.RESOURCE_CAPACITY}"),
+            ],
+        )
+        holds.append(plausible)
+        index = w.ins(f"select i1 {plausible}, i64 {index}, i64 0")
+    table = _field(body, HEADER, abi.HEADER_RESOURCES, "ptr")
+    offset = w.ins(f"mul i64 {index}, {abi.RESOURCE_SIZE}")
+    record = w.ins(f"getelementptr i8, ptr {table}, i64 {offset}")
+
+    def run() -> tuple[str, ...]:
+        return _read(body, op, record)
+
+    if not holds:
+        body.names[op.result] = run()
+        return
+    held = _field(body, record, abi.RESOURCE_HANDLE, "i64")
+    holds.append(w.ins(f"icmp eq i64 {held}, {handle}"))
+    t = op.result.type
+    none = zeros_of([t]) if isinstance(t, Scalar) else ["null", "0", "0"]
+    body.names[op.result] = checked(
+        body,
+        conjunction(body, holds),
+        lambda: record_fault(body, op, FaultKind.HANDLE),
+        run,
+        none,
+        types_of([op.result]),
+    )
+
+
+def _read(body: Body, op: Op, record: str) -> tuple[str, ...]:
+    slot = op.attrs["slot"]
+    assert isinstance(slot, int)
+    t = op.result.type
+    if isinstance(t, Scalar):
+        at = abi.RESOURCE_SCALARS + slot * 8
+        place = body.writer.ins(f"getelementptr i8, ptr {record}, i64 {at}")
+        return (load_scalar(body, t, place, frozen=False, alignment=8, more=INVARIANT),)
+    at = abi.RESOURCE_ARRAYS + slot * abi.RESOURCE_ARRAY_SIZE
+    return tuple(
+        _field(body, record, at + 8 * n, kind) for n, kind in enumerate(types_of([op.result]))
+    )
+
+
+def _field(body: Body, record: str, offset: int, kind: str) -> str:
+    """A word of the header or the table; neither changes during a launch."""
+    w = body.writer
+    place = w.ins(f"getelementptr i8, ptr {record}, i64 {offset}")
+    return w.ins(f"load {kind}, ptr {place}, align 8{INVARIANT}")

@@ -1,0 +1,94 @@
+"""What code is generated for.  The one place that knows processors."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from heald.codegen.binding import LOCK, binding
+from heald.config import config
+from heald.diagnostics import DeviceError, Diagnostic
+
+# x86-64-v3 as LLVM spells its parts, as far as compiled kernels profit from them.
+_NEEDED = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+
+LEVEL = 2
+"""LLVM's optimisation level unless another is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A processor: what enters the code key and what LLVM needs to know.
+
+    Attributes:
+        name: ``cpu``, as in ``Artifact.target``.
+        triple: LLVM's target triple.
+        cpu: LLVM's name of the processor.
+        features: LLVM's feature string, ``+avx2,-sse4a,...``.
+        data_layout: LLVM's data layout string.
+    """
+
+    name: str
+    triple: str
+    cpu: str
+    features: str
+    data_layout: str
+
+    @property
+    def header(self) -> str:
+        """The lines that every module begins with."""
+        return f'target triple = "{self.triple}"\ntarget datalayout = "{self.data_layout}"\n'
+
+
+def host_target() -> Target:
+    """The processor of this machine.
+
+    Raises:
+        DeviceError: it is not an x86-64 with AVX2 and FMA; ``config.allow_slow_fma`` accepts one
+            without.
+    """
+    target, missing = _detect()
+    if missing and not config.allow_slow_fma:
+        raise DeviceError(
+            Diagnostic(
+                "H0804",
+                f"this processor lacks {', '.join(missing)}",
+                hint="HEALD_ALLOW_SLOW_FMA=1 runs kernels with software fma: the same bits, slowly",
+            )
+        )
+    return target
+
+
+@cache
+def _detect() -> tuple[Target, tuple[str, ...]]:
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        raise DeviceError(
+            Diagnostic("H0804", f"kernels cannot be compiled for {platform.machine()}")
+        )
+    with LOCK:
+        return _detect_x86(binding())
+
+
+def _detect_x86(llvm: Any) -> tuple[Target, tuple[str, ...]]:
+    triple, cpu = llvm.get_process_triple(), llvm.get_host_cpu_name()
+    features = llvm.get_host_cpu_features()
+    missing = tuple(name for name in _NEEDED if not features.get(name))
+    flat = features.flatten()
+    bare = Target("cpu", triple, cpu, flat, "")
+    layout = str(create_machine(bare).target_data)
+    return replace(bare, data_layout=layout), missing
+
+
+def create_machine(target: Target, level: int = LEVEL) -> Any:
+    """LLVM's code generator for a target."""
+    llvm = binding()
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu,
+        features=target.features,
+        opt=level,
+        reloc="default",
+        codemodel="jitdefault",
+        jit=True,
+    )

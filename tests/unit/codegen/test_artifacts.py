@@ -1,0 +1,174 @@
+"""What the artifact says of the kernel."""
+
+import pytest
+from unit.codegen.harness import Make
+
+from heald.artifact import Access, Artifact, LaunchCondition, LinearTerm, PrintFormat, Site, Symbol
+from heald.codegen import build, host_target
+from heald.codegen.access import array_roots, estimate_work, parameter_access
+from heald.diagnostics import CompileError, InternalError
+from heald.ir import Kernel, Value
+from heald.types import Array, Struct, Vector, b1, f32, f64, i32, u32, u64
+
+pytestmark = pytest.mark.cpu
+A = Array(f32, 1)
+
+
+def access_of(kernel: Kernel) -> dict[str, Access]:
+    names = [kernel.name_of(p) for p in kernel.params]
+    return dict(zip(names, parameter_access(kernel), strict=True))
+
+
+def test_reads_writes_and_both() -> None:
+    m = Make(r=A, w=A, rw=A, a=A, unused=A, shape_only=A, s=f32)
+    i = m.tid()
+    value = m.op("fadd", m.load(m.r, i), m.load(m.rw, i))
+    m.emit("dim", m.shape_only, types=[i32], axis=0)
+    m.store(m.w, i, m.op("fadd", value, m.s))
+    m.store(m.rw, i, value)
+    m.atomic("add", m.a, i, value)
+    both = Access.READ | Access.WRITE
+    none = Access.NONE
+    assert access_of(m.done()) == {
+        "r": Access.READ, "w": Access.WRITE, "rw": both, "a": both,
+        "unused": none, "shape_only": none, "s": none,
+    }  # fmt: skip
+
+
+def test_access_through_views_structs_and_joins() -> None:
+    bag = Struct("Bag", (("n", i32), ("x", A), ("y", A)))
+    m = Make(bag=bag, p=A, q=A, c=A, d=A)
+    i = m.tid()
+    one = m.const(i32, 1)
+    x = m.emit("extract", m.bag, types=[A], leaf=1)
+    view = m.emit("subview", m.p, i, one, one, types=[A], axes="s")
+    (picked,) = m.if_(m.op("icmp", i, one, pred="eq"), lambda: [view], lambda: [m.q], [A])
+    (carried,) = m.for_(one, i, one, [m.c], lambda iv, a: [m.d])
+    m.store(picked, i, m.load(x, i))
+    m.load(carried, i)
+    kernel = m.done()
+    assert access_of(kernel) == {
+        "bag": Access.READ, "p": Access.WRITE, "q": Access.WRITE, "c": Access.READ,
+        "d": Access.READ,
+    }  # fmt: skip
+    assert array_roots(kernel)[picked] == {(1, 0), (2, 0)}
+    assert array_roots(kernel)[x] == {(0, 1)}
+
+
+def test_roots_follow_every_exit() -> None:
+    m = Make(a=A, b=A, c=A, d=A)
+    i = m.tid()
+    true = m.const(b1, True)
+
+    def inlined() -> None:
+        def body(view: Value) -> list[Value]:
+            m.if_(true, lambda: m.leave("break", m.b))
+            m.if_(true, lambda: m.leave("continue", m.c))
+            m.if_(true, lambda: m.leave("return", m.d))
+            m.load(view, i)
+            return [view]
+
+        return m.leave("return", *m.while_([m.a], lambda view: [true], body))
+
+    (result,) = m.scope([A], inlined)
+    m.store(result, i, m.const(f32, 1.0))
+    kernel = m.done()
+    write, both = Access.WRITE, Access.READ | Access.WRITE
+    assert access_of(kernel) == {"a": both, "b": write, "c": both, "d": write}
+
+
+def full_kernel() -> Kernel:
+    bag = Struct("Bag", (("n", i32), ("inner", Struct("In", (("v", Vector(f32, 2)), ("z", A))))))
+    m = Make("step 1<f32>", flag=b1, x=A, bag=bag, big=f64)
+    m.at(5)
+    i = m.tid()
+    m.at(6)
+    z = m.emit("extract", m.bag, types=[A], leaf=3)
+    value = m.load(m.x, i)
+    m.at(7)
+    m.store(z, i, value)
+    m.emit("assert", m.flag, message="flag is set")
+    m.op("idiv", i, i)
+    m.emit("printf", i, value, text="%d %f", kinds="i32,f32")
+    return m.done()
+
+
+def test_the_record() -> None:
+    condition = LaunchCondition((LinearTerm(0, ((1, Symbol("dim")),)),))
+    kernel = full_kernel()
+    artifact = build(kernel, host_target(), condition=condition)
+    assert isinstance(artifact, Artifact)
+    assert (artifact.target, artifact.rank, artifact.condition) == ("cpu", 1, condition)
+    assert artifact.entry == "heald_kernel_step_1_f32_"
+    assert artifact.code.startswith(b"\x7fELF")
+    names = [(p.name, p.offset, p.access) for p in artifact.parameters]
+    assert names == [
+        ("flag", 0, Access.NONE),
+        ("x", 8, Access.READ),
+        ("bag", 32, Access.WRITE),
+        ("big", 32 + 8 + 8 + 24, Access.NONE),
+    ]
+    assert artifact.block_size == 80
+    sites = {op: (site.op, site.span.line, site.subject) for op, site in artifact.sites.items()}
+    assert sites == {
+        2: ("load", 6, "x"),
+        3: ("store", 7, "bag.inner.z"),
+        4: ("assert", 7, "flag is set"),
+        5: ("idiv", 7, ""),
+    }
+    assert artifact.formats == {6: PrintFormat("%d %f", ("i32", "f32"))}
+
+
+def test_unnamed_parameters_and_sites_without_a_place() -> None:
+    m = Make(x=A)
+    m.store(m.x, m.tid(), m.const(f32, 1.0))
+    kernel = m.done()
+    bare = Kernel("k", kernel.params, kernel.body)
+    artifact = build(bare, host_target())
+    assert artifact.parameters[0].name == "arg0"
+    assert artifact.sites == {2: Site("store", None, "arg0")}
+    assert artifact.rank == 1  # what the body reads counts, whatever the kernel claims
+
+
+def test_functions_for_the_host_are_no_kernels() -> None:
+    m = Make()
+    kernel = m.done()
+    with pytest.raises(InternalError, match="host"):
+        build(Kernel("f", (), kernel.body, results=(f32,)), host_target())
+
+
+@pytest.mark.parametrize("name", ["block_sync", "shuffle", "vote"])
+def test_block_ops_are_refused_at_their_place(name: str) -> None:
+    m = Make()
+    m.at(17, 4)
+    if name == "block_sync":
+        m.emit(name)
+    elif name == "shuffle":
+        m.op(name, m.const(f32, 1.0), m.const(i32, 0), mode="up")
+    else:
+        m.emit(name, m.const(b1, True), types=[u32], mode="ballot")
+    with pytest.raises(CompileError) as caught:
+        build(m.done(), host_target())
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, diagnostic.span.line, diagnostic.span.col) == ("H0805", 17, 4)
+    assert name in diagnostic.label
+
+
+def test_work_grows_with_loops() -> None:
+    def work(trips: int | None) -> int:
+        m = Make(x=A, n=i32)
+        i = m.tid()
+        one = m.const(i32, 1)
+        end = m.n if trips is None else m.const(i32, trips)
+
+        def body(iv: Value) -> list[Value]:
+            m.store(m.x, i, m.load(m.x, iv))
+            return []
+
+        m.for_(m.const(i32, 0), end, one, [], body)
+        return estimate_work(m.done())
+
+    assert work(1000) > 100 * work(2)
+    assert work(2) < work(None) < work(1000)
+    m = Make(h=u64)
+    assert estimate_work(m.done()) >= 1
