@@ -14,7 +14,6 @@ from heald.frontend.conversions import (
     materialise,
     meet,
     meeting_type,
-    truth_of_number,
 )
 from heald.frontend.operands import Literal, describe
 from heald.frontend.scan import is_product
@@ -260,6 +259,8 @@ def _power(s: Session, node: ast.AST, a: Number, b: Number) -> Number:
     ta = s.type_of(a)
     exponent = s.static_int(b)
     assert isinstance(ta, Scalar)
+    if ta is b1 and isinstance(a, Value):
+        raise _no_bool(s, node, "**")
     if ta.is_integer and isinstance(a, Value):
         if exponent is None or not 0 <= exponent <= _MAX_INTEGER_POWER:
             raise s.refuse(
@@ -303,20 +304,19 @@ def _fold(s: Session, node: ast.AST, op: str, a: Literal, b: Literal) -> Literal
 
 
 def unary(s: Session, node: ast.UnaryOp) -> Number:
-    """``-x``, ``+x``, ``~x`` and ``not x``."""
+    """``-x``, ``+x`` and ``~x``."""
     operand = s.number(node.operand)
     match node.op:
-        case ast.UAdd():
-            return operand
         case ast.USub():
             return negate(s, node, operand)
         case ast.Invert():
             return _invert(s, node, operand)
-    if isinstance(operand, Literal):
-        return Literal(not operand.value)
-    if not isinstance(operand.type, Scalar):
-        raise s.refuse(node, "H0201", f"{describe(operand)} has no truth value")
-    return s.op("inot", truth_of_number(s, operand))
+    return operand
+
+
+def negation(s: Session, truth: Number) -> Number:
+    """``not`` of a truth value."""
+    return Literal(not truth.value) if isinstance(truth, Literal) else s.op("inot", truth)
 
 
 def negate(s: Session, node: ast.AST, operand: Number) -> Number:

@@ -147,12 +147,13 @@ def _static(s: Session, node: ast.Call) -> Operand:
     if len(node.args) != 1 or node.keywords:
         raise s.refuse(node, "H0305", "wp.static takes one expression")
     names = s.frame.source.namespace()
+    for name in s.frame.source.local_names:
+        names.pop(name, None)
     for name, entry in s.frame.env.items():
-        if isinstance(entry, Binding):
-            known = _python_value(s, entry.operand)
-            names.pop(name, None)
-            if known:
-                names[name] = known[0]
+        known = _python_value(s, entry.operand) if isinstance(entry, Binding) else ()
+        names.pop(name, None)
+        if known:
+            names[name] = known[0]
     names["type"] = lambda x: x.type if isinstance(x, StaticView) else type(x)
     source = ast.Expression(node.args[0])
     try:

@@ -26,6 +26,14 @@ def read_name(s: Session, node: ast.Name) -> Operand:
             raise Refused(
                 Diagnostic(why.code, why.message, s.span(node), "read here", why.notes, why.hint)
             )
+    if node.id in s.frame.source.local_names:
+        raise s.refuse(
+            node,
+            "H0302",
+            f"'{node.id}' is read before it is set",
+            "assigned in this function, so it is a local",
+            hint="a captured name cannot be assigned; use another name for the local",
+        )
     found = s.frame.source.lookup(node.id)
     if not found:
         near = near_miss(node.id, [*s.frame.env, *s.frame.source.visible_names()])

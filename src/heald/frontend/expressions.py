@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from heald.frontend.arithmetic import binary_expression, compare, unary
+from heald.frontend.arithmetic import binary_expression, compare, negation, unary
 from heald.frontend.calls import call
 from heald.frontend.captures import operand_of, read_name
 from heald.frontend.conversions import is_plain, join_types, truth, widen
-from heald.frontend.operands import Literal, Operand, Several, Static, describe
+from heald.frontend.operands import (
+    Binding,
+    Entry,
+    Literal,
+    Operand,
+    Several,
+    Static,
+    describe,
+)
 from heald.frontend.places import attribute, subscript
 from heald.frontend.session import Session
-from heald.ir import Effect, Op, Value, effects_of
+from heald.ir import Effect, Op, Region, Value, effects_of
 from heald.types import Type, as_type, b1
 
 _MAX_SPECULATED = 8
@@ -44,6 +53,8 @@ def expression(s: Session, node: ast.expr) -> Operand:
             return attribute(s, node, operand_of)
         case ast.Subscript():
             return subscript(s, node)
+        case ast.UnaryOp(op=ast.Not()):
+            return condition(s, node)
         case ast.UnaryOp():
             return unary(s, node)
         case ast.BinOp():
@@ -51,7 +62,7 @@ def expression(s: Session, node: ast.expr) -> Operand:
         case ast.Compare():
             return _comparison(s, node)
         case ast.BoolOp():
-            return _bool_op(s, node, node.values)
+            return _bool_op(s, node, node.values, _plain_bool)
         case ast.IfExp():
             return _conditional(s, node)
         case ast.Call():
@@ -95,48 +106,74 @@ def _constant(s: Session, node: ast.Constant) -> Operand:
 
 
 def _conditional(s: Session, node: ast.IfExp) -> Operand:
-    condition = truth(s, node.test, s.number(node.test))
-    if isinstance(condition, Literal):
-        return s.expression(node.body if condition.value else node.orelse)
-    return _choose(s, node, condition, lambda: s.number(node.body), lambda: s.number(node.orelse))
+    test = condition(s, node.test)
+    if isinstance(test, Literal):
+        return s.expression(node.body if test.value else node.orelse)
+    return _choose(s, node, test, lambda: s.number(node.body), lambda: s.number(node.orelse))
 
 
 def _choose(
     s: Session,
     node: ast.AST,
-    condition: Value,
+    test: Value,
     then: Callable[[], Value | Literal],
     other: Callable[[], Value | Literal],
 ) -> Value:
-    """``then if condition else other``: a select where both sides are short and harmless, else an
-    if."""
-    sides = []
-    for side in (then, other):
-        s.builder.open()
-        try:
-            operand = side()
-        finally:
-            ops = s.builder.pop()
-        sides.append((ops, operand))
-    t = _common(s, node, [operand for _, operand in sides])
-    arms: list[tuple[list[Op], Value]] = []
-    for ops, operand in sides:
-        s.builder.open(ops)
-        value = widen(s, node, operand, t)
-        arms.append((s.builder.pop(), value))
+    """``then if test else other``: a select where both sides are short and harmless, else an if."""
+    before = s.frame.env
+    sides = [_side(s, before, side) for side in (then, other)]
+    s.frame.env = dict(before)
+    # Names that a side rebinds, such as ``state`` of ``wp.randf(state)``, are chosen as well.
+    names = [n for n in before if any(side.env[n] is not before[n] for side in sides)]
+    choices = [[side.operand, *(_bound(s, node, side.env[n]) for n in names)] for side in sides]
+    types = [_common(s, node, pair) for pair in zip(*choices, strict=True)]
+    arms: list[tuple[list[Op], list[Value]]] = []
+    for side, operands in zip(sides, choices, strict=True):
+        s.builder.open(side.ops)
+        values = [widen(s, node, x, t) for x, t in zip(operands, types, strict=True)]
+        arms.append((s.builder.pop(), values))
     if all(_is_harmless(s, ops) for ops, _ in arms):
         for ops, _ in arms:
             s.builder.extend(ops)
-        parts = [s.builder.parts(value) for _, value in arms]
-        chosen = [s.op("select", condition, a, b) for a, b in zip(*parts, strict=True)]
-        return s.builder.compose(t, chosen)
-    regions = []
-    for ops, value in arms:
-        s.builder.open(ops)
-        s.builder.emit("yield", (value,))
-        regions.append(s.builder.close())
-    (result,) = s.builder.emit("if", (condition,), (t,), regions)
-    return result
+        results = tuple(_select(s, test, a, b) for a, b in zip(*(v for _, v in arms), strict=True))
+    else:
+        results = s.builder.emit("if", (test,), types, [_arm(s, *arm) for arm in arms])
+    for name, value in zip(names, results[1:], strict=True):
+        s.bind(name, value, node)
+    return results[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    ops: list[Op]
+    operand: Value | Literal
+    env: dict[str, Entry]
+
+
+def _side(s: Session, env: dict[str, Entry], lower: Callable[[], Value | Literal]) -> _Side:
+    s.frame.env = dict(env)
+    s.builder.open()
+    try:
+        operand = lower()
+    finally:
+        ops = s.builder.pop()
+    return _Side(ops, operand, s.frame.env)
+
+
+def _bound(s: Session, node: ast.AST, entry: Entry) -> Value | Literal:
+    assert isinstance(entry, Binding)
+    return s.as_number(node, entry.operand)
+
+
+def _select(s: Session, test: Value, a: Value, b: Value) -> Value:
+    pairs = zip(s.builder.parts(a), s.builder.parts(b), strict=True)
+    return s.builder.compose(a.type, [s.op("select", test, x, y) for x, y in pairs])
+
+
+def _arm(s: Session, ops: list[Op], values: list[Value]) -> Region:
+    s.builder.open(ops)
+    s.builder.emit("yield", values)
+    return s.builder.close()
 
 
 def _common(s: Session, node: ast.AST, operands: Sequence[Value | Literal]) -> Type:
@@ -166,17 +203,49 @@ def _is_harmless(s: Session, ops: Sequence[Op]) -> bool:
     )
 
 
-def _bool_op(s: Session, node: ast.BoolOp, values: Sequence[ast.expr]) -> Operand:
+def condition(s: Session, node: ast.expr) -> Value | Literal:
+    """An expression of which only its truth matters, as after ``if``."""
+    match node:
+        case ast.BoolOp():
+            with s.at(node):
+                return _bool_op(s, node, node.values, condition)
+        case ast.UnaryOp(op=ast.Not()):
+            operand = condition(s, node.operand)
+            with s.at(node):
+                return negation(s, operand)
+    return truth(s, node, s.number(node))
+
+
+def _plain_bool(s: Session, node: ast.expr) -> Value | Literal:
+    """An operand of ``and`` or ``or`` whose result is used as a value: Python gives the operand."""
+    operand = s.number(node)
+    if s.type_of(operand) is not b1:
+        raise s.refuse(
+            node,
+            "H0201",
+            f"'and' and 'or' give one of their operands in Python; {describe(operand)} is no bool",
+            "used as a value, not as a condition",
+            hint="compare it (x != 0), or write `b if a else a`",
+        )
+    return truth(s, node, operand)
+
+
+def _bool_op(
+    s: Session,
+    node: ast.BoolOp,
+    values: Sequence[ast.expr],
+    lower: Callable[[Session, ast.expr], Value | Literal],
+) -> Value | Literal:
     """``and`` and ``or`` with short circuit; the result is a bool."""
     is_and = isinstance(node.op, ast.And)
-    first = truth(s, values[0], s.number(values[0]))
+    first = lower(s, values[0])
     if len(values) == 1:
         return first
     if isinstance(first, Literal):
-        return _bool_op(s, node, values[1:]) if first.value is is_and else first
+        return _bool_op(s, node, values[1:], lower) if first.value is is_and else first
 
     def rest() -> Value | Literal:
-        return s.as_number(node, _bool_op(s, node, values[1:]))
+        return _bool_op(s, node, values[1:], lower)
 
     def known() -> Value | Literal:
         return Literal(not is_and)

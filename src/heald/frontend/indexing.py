@@ -111,7 +111,8 @@ def _stretch(s: Session, node: ast.Slice, array: Value, axis: int) -> Stretch:
     """A slice as in Python: literal negatives count from the end, what lies beyond the end is cut
     off.
 
-    Everything is computed in 64 bit.  A negative runtime start is out of bounds (never wrapped).
+    Everything is computed in 64 bit.  A negative runtime bound is out of bounds (never wrapped): it
+    makes a negative extent, which fails the check of the view.
     """
     step = 1
     if node.step is not None:
@@ -125,8 +126,10 @@ def _stretch(s: Session, node: ast.Slice, array: Value, axis: int) -> Stretch:
         extent = convert(s, node, extent_of(s, array, axis), i64)
         one = s.const(i64, 1)
         last = extent if step > 0 else s.op("isub", extent, one)
-        start = _bound(s, node.lower, extent) or (s.const(i64, 0) if step > 0 else last)
-        stop = _bound(s, node.upper, extent) or (last if step > 0 else s.const(i64, -1))
+        least = s.const(i64, 0 if step > 0 else -1)
+        wild: list[Value] = []
+        start = _bound(s, node.lower, extent, least, wild) or (least if step > 0 else last)
+        stop = _bound(s, node.upper, extent, least, wild) or (last if step > 0 else least)
         if step > 0:
             stop = s.op("smin", stop, extent)
             distance = s.op("isub", stop, start)
@@ -136,10 +139,17 @@ def _stretch(s: Session, node: ast.Slice, array: Value, axis: int) -> Stretch:
         if abs(step) != 1:
             rounded = s.op("iadd", distance, s.const(i64, abs(step) - 1))
             distance = s.op("idiv", rounded, s.const(i64, abs(step)))
-        return Stretch(start, s.op("smax", distance, s.const(i64, 0)), s.const(i64, step))
+        count = s.op("smax", distance, s.const(i64, 0))
+        for value in wild:
+            below = s.op("icmp", value, s.const(i64, 0), pred="slt")
+            count = s.op("select", below, s.const(i64, -1), count)
+        return Stretch(start, count, s.const(i64, step))
 
 
-def _bound(s: Session, node: ast.expr | None, extent: Value) -> Value | None:
+def _bound(
+    s: Session, node: ast.expr | None, extent: Value, least: Value, wild: list[Value]
+) -> Value | None:
+    """One end of a slice, or None.  Runtime values are added to ``wild``."""
     if node is None:
         return None
     operand = s.number(node)
@@ -149,8 +159,9 @@ def _bound(s: Session, node: ast.expr | None, extent: Value) -> Value | None:
         value = s.const(i64, operand.value)
         if operand.value >= 0:
             return value
-        return s.op("smax", s.op("iadd", extent, value), s.const(i64, 0))
-    return convert(s, node, runtime_index(s, node, operand), i64)
+        return s.op("smax", s.op("iadd", extent, value), least)
+    wild.append(convert(s, node, runtime_index(s, node, operand), i64))
+    return wild[-1]
 
 
 def element_type(array: Value) -> Type:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 from heald.diagnostics import Diagnostic, Note
 from heald.frontend.calls import call_builtin, callee_of, updated_names
-from heald.frontend.conversions import as_value, convert, is_plain, join_types, truth, widen
+from heald.frontend.conversions import as_value, convert, is_plain, join_types, widen
+from heald.frontend.expressions import condition
 from heald.frontend.operands import (
     Binding,
     Entry,
@@ -23,6 +24,7 @@ from heald.frontend.operands import (
     describe,
     describe_type,
 )
+from heald.frontend.places import is_element
 from heald.frontend.scan import assigned_names
 from heald.frontend.session import Session
 from heald.ir import Effect, Region, Value, region_effects
@@ -63,16 +65,51 @@ def for_statement(s: Session, node: ast.For) -> bool:
 # -------------------------------------------------------------------------------
 
 
-def _carried(s: Session, body: Sequence[ast.stmt], extra: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Names assigned in the body that hold a value before it."""
-    names = dict.fromkeys([*assigned_names(body, lambda call: updated_names(s, call)), *extra])
-    out = []
+def _rebound(s: Session, parts: Sequence[ast.AST]) -> tuple[str, ...]:
+    """Names to which these statements and expressions give another meaning."""
+    return assigned_names(
+        parts, lambda call: updated_names(s, call), lambda target: is_element(s, target)
+    )
+
+
+def _split(s: Session, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names that hold a value before the loop and are carried; names that hold something else."""
+    carried: list[str] = []
+    rest: list[str] = []
     for name in names:
         entry = s.frame.env.get(name)
-        operand = entry.operand if isinstance(entry, Binding) else None
-        if isinstance(operand, Value) and is_plain(operand.type):
-            out.append(name)
-    return tuple(out)
+        if not isinstance(entry, Binding):
+            continue
+        operand = entry.operand
+        plain = isinstance(operand, Literal) or (
+            isinstance(operand, Value) and is_plain(operand.type)
+        )
+        (carried if plain else rest).append(name)
+    return tuple(carried), tuple(rest)
+
+
+def _hide(s: Session, node: ast.For | ast.While, names: Sequence[str]) -> None:
+    """What is no value cannot be carried from one iteration to the next: reading it is an error.
+
+    Of use is only what an iteration assigns before it reads it.
+    """
+    for name in names:
+        entry = s.frame.env[name]
+        assert isinstance(entry, Binding)
+        s.frame.env[name] = Unset(
+            Diagnostic(
+                "H0204",
+                f"'{name}' changes in this loop, and {describe(entry.operand)} cannot be carried "
+                "from one iteration to the next",
+                None,
+                "",
+                (
+                    Note("the loop", s.frame.source.span(_head(node), s.frame.call)),
+                    Note(f"'{name}' is set here before the loop", entry.span),
+                ),
+                "use another name in the loop, or choose an index instead of an array",
+            )
+        )
 
 
 def loop_values(s: Session, node: ast.AST, target: Target) -> list[Value]:
@@ -125,9 +162,11 @@ def _loop(
     s: Session, node: ast.For | ast.While, lower: LowerLoop, extra: tuple[str, ...] = ()
 ) -> None:
     """Lower a loop until its carried types no longer grow (they only climb, so it ends)."""
-    names = _carried(s, node.body, extra)
+    rebound = tuple(dict.fromkeys([*_rebound(s, node.body), *extra]))
+    names, hidden = _split(s, rebound)
+    inits = [_init(s, node, s.frame.env[name]) for name in names]
+    _hide(s, node, hidden)
     before, mark, targets = s.frame.env, s.builder.mark(), len(s.frame.targets)
-    inits = [_init(s, before[name]) for name in names]
     target = Target("loop", names, tuple(v.type for v in inits))
     declared = dict(s.frame.declared)
     while True:
@@ -145,24 +184,21 @@ def _loop(
             s.frame.declared = dict(declared)
             del s.frame.targets[targets:]
     s.frame.env = dict(before)
-    _unset_inside(s, node, [n for n in assigned_names(node.body) if n not in names])
+    _unset_inside(s, node, [n for n in rebound if n not in names and n not in hidden])
     for name, value in zip(names, results, strict=True):
         s.names[value] = name
         entry = before[name]
         s.frame.env[name] = Binding(value, entry.span if isinstance(entry, Binding) else None)
 
 
-def _init(s: Session, entry: Entry) -> Value:
+def _init(s: Session, node: ast.AST, entry: Entry) -> Value:
     assert isinstance(entry, Binding)
-    assert isinstance(entry.operand, Value)
-    return entry.operand
+    assert isinstance(entry.operand, (Value, Literal))
+    return as_value(s, node, entry.operand)
 
 
 def _unset_inside(s: Session, node: ast.For | ast.While, names: Sequence[str]) -> None:
     for name in names:
-        entry = s.frame.env.get(name)
-        if isinstance(entry, Binding) and isinstance(entry.operand, Value):
-            continue  # an array, or a parameter that an element assignment does not rebind
         why = "it is set only inside this loop, which may run zero times"
         s.frame.env[name] = Unset(
             Diagnostic(
@@ -225,10 +261,7 @@ def _for_range(s: Session, node: ast.For, call: ast.Call) -> bool:
 
     if not isinstance(s.frame.env.get(name), Binding) and _runs_once(s, lo, hi, step):
         s.bind(name, lo, node.target)
-    known = isinstance(s.frame.env.get(name), Binding)
     _loop(s, node, lower, (name,))
-    if not known:
-        _unset_inside(s, node, [name])
     return True
 
 
@@ -281,30 +314,33 @@ def _not_integer(s: Session, node: ast.AST, operand: Value | Literal) -> Refused
 
 
 def while_statement(s: Session, node: ast.While) -> bool:
-    """``while``; a condition with effects becomes an endless loop that breaks."""
+    """``while``; a condition that writes memory or rebinds a name becomes an endless loop that
+    breaks."""
     if node.orelse:
         raise s.refuse(
             node.orelse[0], "H0101", "'else' of a loop is not part of the kernel language"
         )
+
+    updated = _rebound(s, [node.test])
 
     def lower(target: Target, inits: list[Value]) -> tuple[Value, ...]:
         assert target.types is not None
         outer = dict(s.frame.env)
         cond_args = _arguments(s, target)
         s.builder.open()
-        test = as_value(s, node.test, truth(s, node.test, s.number(node.test)))
+        test = as_value(s, node.test, condition(s, node.test))
         s.builder.emit("yield", (test,))
         cond = s.builder.close(cond_args)
         s.frame.env = dict(outer)
         args = _arguments(s, target)
-        if not region_effects(cond, s.builder.table) & _CONDITION_EFFECTS:
+        if not updated and not region_effects(cond, s.builder.table) & _CONDITION_EFFECTS:
             body = _body(s, node, target, args, node.body)
         else:
             cond = _always(s, target)
             body = _tested_body(s, node, target, args)
         return s.builder.emit("while", inits, target.types, (cond, body))
 
-    _loop(s, node, lower)
+    _loop(s, node, lower, updated)
     return True
 
 
@@ -318,7 +354,7 @@ def _always(s: Session, target: Target) -> Region:
 def _tested_body(s: Session, node: ast.While, target: Target, args: list[Value]) -> Region:
     s.builder.open()
     s.frame.targets.append(target)
-    test = as_value(s, node.test, truth(s, node.test, s.number(node.test)))
+    test = as_value(s, node.test, condition(s, node.test))
     _break_unless(s, node, target, test)
     if s.block(node.body):
         s.builder.emit("yield", loop_values(s, node, target))
@@ -371,7 +407,6 @@ def _for_query(s: Session, node: ast.For, query: Value) -> bool:
 
     _loop(s, node, lower, (name, hidden))
     del s.frame.env[hidden]
-    _unset_inside(s, node, [name])
     return True
 
 

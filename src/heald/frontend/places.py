@@ -126,18 +126,33 @@ def no_part(s: Session, node: ast.Attribute, t: Type) -> Refused:
     )
 
 
-def static_selection(s: Session, t: Dense, nodes: list[ast.expr]) -> _Selection | None:
+_Index = tuple[ast.expr, Value | Literal | None]
+"""One index of a composite with its operand; a slice has none."""
+
+
+def component_indices(s: Session, t: Dense, node: ast.Subscript) -> list[_Index]:
+    """Lower the indices of a composite, left to right, each once."""
+    nodes = index_nodes(node)
+    if len(nodes) > len(t.shape):
+        raise s.refuse(
+            node,
+            "H0209",
+            f"{len(nodes)} indices for {describe_type(t)}",
+            f"it has {len(t.shape)}",
+        )
+    return [(n, None if isinstance(n, ast.Slice) else s.number(n)) for n in nodes]
+
+
+def static_selection(s: Session, t: Dense, indices: list[_Index]) -> _Selection | None:
     """Leaves selected by indices known at compile time (numbers and slices), else None."""
     shape = t.shape
-    if len(nodes) > len(shape):
-        return None
     axes: list[list[int] | int] = []
-    for node, extent in zip(nodes, shape, strict=False):
+    for (node, known), extent in zip(indices, shape, strict=False):
         if isinstance(node, ast.Slice):
             bounds = [_slice_part(s, b) for b in (node.lower, node.upper, node.step)]
             axes.append(list(range(extent))[slice(*bounds)])
             continue
-        known = s.expression(node)
+        assert known is not None
         value = s.static_int(known)
         if value is None:
             return None
@@ -151,7 +166,7 @@ def static_selection(s: Session, t: Dense, nodes: list[ast.expr]) -> _Selection 
                 f"valid are {-extent} to {extent - 1}",
             )
         axes.append(value)
-    axes += [list(range(extent)) for extent in shape[len(nodes) :]]
+    axes += [list(range(extent)) for extent in shape[len(indices) :]]
     return _select(t, axes)
 
 
@@ -269,7 +284,7 @@ def subscript(s: Session, node: ast.Subscript) -> Operand:
             indices = array_indices(s, node, base, nodes)
             return read_element(s, node, base, indices)
         case Value(type=Vector() | Matrix() | Quaternion() | Transform()):
-            return _component(s, node, base, nodes)
+            return _component(s, node, base)
     raise s.refuse(node, "H0209", f"{describe(base)} cannot be indexed")
 
 
@@ -295,34 +310,23 @@ def read_element(s: Session, node: ast.AST, array: Value, indices: list[Value | 
     return value
 
 
-def _component(s: Session, node: ast.Subscript, base: Value, nodes: list[ast.expr]) -> Value:
+def _component(s: Session, node: ast.Subscript, base: Value) -> Value:
     t = _dense(base.type)
-    _check_axes(s, node, t, nodes)
-    mark = s.builder.mark()
-    selected = static_selection(s, t, nodes)
+    indices = component_indices(s, t, node)
+    selected = static_selection(s, t, indices)
     if selected is not None:
         return take(s, base, *selected)
-    s.builder.rollback(mark)
-    return _dynamic_read(s, base, _dynamic_indices(s, node, t, nodes))
-
-
-def _check_axes(s: Session, node: ast.AST, t: Dense, nodes: list[ast.expr]) -> None:
-    axes = len(t.shape)
-    if len(nodes) > axes:
-        raise s.refuse(
-            node, "H0209", f"{len(nodes)} indices for {describe_type(t)}", f"it has {axes}"
-        )
+    return _dynamic_read(s, base, _dynamic_indices(s, node, t, indices))
 
 
 def _dynamic_indices(
-    s: Session, node: ast.AST, t: Dense, nodes: list[ast.expr]
+    s: Session, node: ast.AST, t: Dense, indices: list[_Index]
 ) -> tuple[Value, ...]:
     """Runtime component indices; a literal among them counts from the end when negative."""
     out = []
-    for part_node, extent in zip(nodes, t.shape, strict=False):
-        if isinstance(part_node, ast.Slice):
+    for (part_node, operand), extent in zip(indices, t.shape, strict=False):
+        if operand is None:
             raise s.refuse(node, "H0209", "a slice next to a runtime index is not supported here")
-        operand = s.number(part_node)
         if isinstance(operand, Literal):
             if isinstance(operand.value, bool) or not isinstance(operand.value, int):
                 raise s.refuse(part_node, "H0209", f"{describe(operand)} cannot be an index")
@@ -420,14 +424,33 @@ def _indexed_part(s: Session, node: ast.Subscript, base: Place | Value) -> Place
         return Place(ElementRoot(base, plain), t.dtype, tuple(range(len(leaves(t.dtype)))))
     if not isinstance(base.type, (Vector, Matrix, Quaternion, Transform)) or base.dynamic:
         raise s.refuse(node, "H0109", f"{describe_type(base.type)} cannot be indexed")
-    _check_axes(s, node, base.type, nodes)
-    mark = s.builder.mark()
-    selected = static_selection(s, base.type, nodes)
+    parts = component_indices(s, base.type, node)
+    selected = static_selection(s, base.type, parts)
     if selected is not None:
         t, positions = selected
         return replace(base, type=t, leaves=tuple(base.leaves[k] for k in positions))
-    s.builder.rollback(mark)
-    return replace(base, dynamic=_dynamic_indices(s, node, base.type, nodes))
+    return replace(base, dynamic=_dynamic_indices(s, node, base.type, parts))
+
+
+def is_element(s: Session, node: ast.expr) -> bool:
+    """Does this assignment target mean memory, rather than a part of a local variable?
+
+    Asked before the target is lowered: where what the name holds is not known yet, the answer is
+    no.
+    """
+    steps = []
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        steps.append(node)
+        node = node.value
+    entry = s.frame.env.get(node.id) if isinstance(node, ast.Name) else None
+    operand = entry.operand if isinstance(entry, Binding) else None
+    t = operand.type if isinstance(operand, Value) else None
+    for step in reversed(steps):
+        if isinstance(t, Array) or t is None:
+            break
+        found = part(t, step.attr) if isinstance(step, ast.Attribute) else None
+        t = None if found is None else found[0]
+    return isinstance(t, Array)
 
 
 def place_type(place: Place) -> Type:

@@ -7,24 +7,25 @@ from collections.abc import Callable, Iterable, Iterator
 
 
 def assigned_names(
-    statements: Iterable[ast.stmt],
+    parts: Iterable[ast.AST],
     updated: Callable[[ast.Call], Iterable[str]] = lambda call: (),
+    is_memory: Callable[[ast.expr], bool] = lambda target: False,
 ) -> tuple[str, ...]:
-    """Names bound by these statements, in order of first appearance.
+    """Names bound by these statements or expressions, in order of first appearance.
 
-    ``v.x = e`` and ``v[i] = e`` rebind ``v`` where ``v`` is a value (and do no harm where it is an
-    array).
+    ``v.x = e`` and ``v[i] = e`` rebind ``v`` where ``v`` is a value; ``is_memory`` says of such a
+    target that it is an array element instead.
     ``updated`` gives the names that a call rebinds, such as ``state`` in ``wp.randf(state)``.
     """
     found: dict[str, None] = {}
-    for statement in statements:
-        for node in ast.walk(statement):
+    for part in parts:
+        for node in ast.walk(part):
             match node:
                 case ast.Name(id=name, ctx=ast.Store()):
                     found[name] = None
                 case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
                     root = root_name(node)
-                    if root is not None:
+                    if root is not None and not is_memory(node):
                         found[root] = None
                 case ast.Call():
                     found.update(dict.fromkeys(updated(node)))

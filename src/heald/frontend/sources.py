@@ -32,6 +32,12 @@ class FunctionSource:
         """The name after ``def``."""
         return self.function.__name__
 
+    @property
+    def local_names(self) -> tuple[str, ...]:
+        """Parameters and every name that the function assigns, as Python decides it."""
+        code = self.function.__code__
+        return (*code.co_varnames, *code.co_cellvars)
+
     def span(self, node: ast.AST, call: Span | None) -> Span:
         """The stretch of source of ``node``, reached through ``call``."""
         line: int = getattr(node, "lineno", self.tree.lineno)

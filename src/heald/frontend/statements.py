@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from heald.diagnostics import Diagnostic, Note
 from heald.frontend.arithmetic import binary, sum_or_binary, symbol
 from heald.frontend.calls import callee_of, intrinsic_name
-from heald.frontend.conversions import as_value, is_plain, join_types, truth, widen
+from heald.frontend.conversions import as_value, is_plain, join_types, widen
+from heald.frontend.expressions import condition
 from heald.frontend.indexing import extent_of
 from heald.frontend.intrinsics import thread_indices
 from heald.frontend.loops import for_statement, loop_values, while_statement
@@ -263,14 +264,14 @@ def _update_element(
 
 
 def _assert(s: Session, node: ast.Assert) -> None:
-    condition = truth(s, node.test, s.number(node.test))
+    test = condition(s, node.test)
     message = ast.unparse(node.test)
     if node.msg is not None:
         text = s.expression(node.msg)
         if not (isinstance(text, Static) and isinstance(text.object, str)):
             raise s.refuse(node.msg, "H0107", "the message of an assert is a string literal")
         message = text.object
-    value = as_value(s, node.test, condition)
+    value = as_value(s, node.test, test)
     s.builder.emit("assert", (value,), (), (), message=message)
 
 
@@ -286,9 +287,9 @@ class _Arm:
 
 
 def _if(s: Session, node: ast.If) -> bool:
-    condition = truth(s, node.test, s.number(node.test))
-    if isinstance(condition, Literal):
-        return s.block(node.body if condition.value else node.orelse)
+    test = condition(s, node.test)
+    if isinstance(test, Literal):
+        return s.block(node.body if test.value else node.orelse)
     before = s.frame.env
     arms = []
     for body in (node.body, node.orelse):
@@ -306,7 +307,7 @@ def _if(s: Session, node: ast.If) -> bool:
             values = [_converted(s, node, arm.env[name], t) for name, t in merged]
             s.builder.emit("yield", values)
         regions.append(s.builder.close())
-    results = s.builder.emit("if", (condition,), types, regions)
+    results = s.builder.emit("if", (test,), types, regions)
     for (name, _), value in zip(merged, results, strict=True):
         live = [arm.env[name] for arm in arms if arm.alive]
         s.names[value] = name
