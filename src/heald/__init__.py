@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from heald.config import config
+from heald.config import config as config
 
 __version__ = "0.1.0"
 

@@ -54,7 +54,7 @@ class HostCall:
             CompileError: no overload takes these arguments.
             KernelFault: the function divided by zero, indexed outside or failed an assertion.
         """
-        types = []
+        types: list[Type] = []
         flat: list[Number] = []
         for value in args:
             if type(value) is float:

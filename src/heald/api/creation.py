@@ -20,7 +20,7 @@ from heald.types.descriptors import Element
 
 @intrinsic("zeros")
 def zeros(shape: Any, dtype: Any = float, device: Any = None) -> array:
-    """A new array of zeros.  In a kernel: an array local to the thread, of a shape known at compile time.
+    """A new array of zeros.  In a kernel: an array of the thread, of a static shape.
 
     Args:
         shape: extents, one to four.

@@ -65,6 +65,7 @@ _ROWS = (
     Code("H0711", "invalid array shape"),
     Code("H0712", "data does not fit its array"),
     Code("H0713", "kernels only"),
+    Code("H0714", "hash grid not built or too small"),
     # H08 device
     Code("H0801", "unknown device"),
     Code("H0802", "out of memory"),

@@ -1,0 +1,187 @@
+"""Hash grids: neighbour search among points of one radius."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import heald as wp
+from heald.api import resources
+from heald.diagnostics import Diagnostic, LaunchError
+from heald.library.hash_grid import KIND, cell_of
+
+_MAX_CELLS = 1 << 28
+
+
+@wp.kernel
+def _assign_cells(
+    points: wp.array(dtype=wp.vec3),  # type: ignore[valid-type]
+    dims: wp.vec3i,
+    width: wp.vec3,
+    periodic: int,
+    keys: wp.array(dtype=wp.uint64),  # type: ignore[valid-type]
+) -> None:
+    """The sort key of each point: its cell in the high half, its index in the low half."""
+    i = wp.tid()
+    p = points[i]
+    x = cell_of(p.x, width.x, dims.x, periodic)
+    y = cell_of(p.y, width.y, dims.y, periodic)
+    z = cell_of(p.z, width.z, dims.z, periodic)
+    cell = (x * dims.y + y) * dims.z + z
+    keys[i] = (wp.uint64(cell) << wp.uint64(32)) | wp.uint64(i)
+
+
+class HashGrid:
+    """Points sorted into the cells of a grid that repeats in every direction.
+
+    >>> grid = wp.HashGrid(32, 32, 32)
+    >>> grid.build(wp.array([[0.0, 0.0, 0.0], [0.4, 0.0, 0.0]], dtype=wp.vec3), radius=0.5)
+    >>> len(grid)
+    2
+
+    Kernels take ``grid.id`` (a ``wp.uint64``) and run ``for j in wp.hash_grid_query(id, point,
+    radius)``.
+    The method is the sorted cell list of Green, "Particle simulation using CUDA" (2010), section 3.
+
+    Args:
+        dim_x: cells on each axis; any point is accepted, since cells repeat.
+        dim_y: see ``dim_x``.
+        dim_z: see ``dim_x``.
+        device: where kernels will query it; the current device by default.
+        max_points: most points that :meth:`build` takes; None for no limit.
+        periodic: the lengths of a periodic domain.  Cells then divide it exactly, and neighbours
+        across
+            its borders are found (their distance is the caller's to compute).
+
+    Raises:
+        LaunchError: dims that are not positive integers, too many cells, or a period that is not
+            positive and finite (H0711).
+    """
+
+    def __init__(
+        self,
+        dim_x: int,
+        dim_y: int,
+        dim_z: int,
+        device: Any = None,
+        *,
+        max_points: int | None = None,
+        periodic: Sequence[float] | None = None,
+    ) -> None:
+        self.dims = _checked_dims(dim_x, dim_y, dim_z)
+        self.device = wp.get_device(device)
+        self.max_points = max_points
+        self.periodic = None if periodic is None else _checked_period(periodic)
+        self._count = 0
+        self._handle: int | None = None
+
+    @property
+    def id(self) -> int:
+        """The handle that kernels take; it stays the same when the grid is built again.
+
+        Raises:
+            LaunchError: the grid was never built (H0714).
+        """
+        if self._handle is None:
+            message = "the hash grid was not built yet, so kernels cannot query it"
+            raise LaunchError(
+                Diagnostic("H0714", message, hint="call grid.build(points, radius) first")
+            )
+        return self._handle
+
+    def build(self, points: wp.array, radius: float) -> None:
+        """Sort ``points`` into cells of width ``radius`` (of the divided period in a periodic
+        grid).
+
+        Queries with other radii work too; they look at more or larger cells.
+
+        Args:
+            points: of shape (n,) and dtype vec3, on the device of the grid.
+            radius: positive and finite.
+
+        Raises:
+            LaunchError: points or radius do not fit, or more points than ``max_points`` (H0714).
+        """
+        if not (isinstance(radius, (int, float, np.number)) and 0.0 < float(radius) < math.inf):
+            raise _refused(f"the radius of a hash grid is positive and finite, not {radius!r}")
+        width = [float(radius)] * 3
+        if self.periodic is not None:
+            width = [p / d for p, d in zip(self.periodic, self.dims, strict=True)]
+        if not all(0.0 < np.float32(w) < math.inf for w in width):
+            raise _refused(f"cells of width {width} cannot be represented in float32")
+        keys = self._keys(points, width)
+        keys.sort()
+        ids = (keys & 0xFFFFFFFF).astype(np.int32)
+        counts = np.bincount((keys >> 32).astype(np.int64), minlength=math.prod(self.dims))
+        starts = np.zeros(len(counts) + 1, np.int32)
+        np.cumsum(counts, out=starts[1:])
+        self._publish(width, starts, ids)
+
+    def _keys(
+        self, points: wp.array, width: Sequence[float]
+    ) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        if not isinstance(points, wp.array) or points.ndim != 1:
+            raise _refused("the points of a hash grid are a 1-D array of wp.vec3")
+        count = len(points)
+        if self.max_points is not None and count > self.max_points:
+            raise LaunchError(
+                Diagnostic(
+                    "H0714",
+                    f"{count} points, but the hash grid was made for at most {self.max_points}",
+                    hint="make it with a larger max_points, or without",
+                )
+            )
+        keys = wp.empty(count, dtype=wp.uint64, device=self.device)
+        periodic = int(self.periodic is not None)
+        inputs = [points, wp.vec3i(*self.dims), wp.vec3(*width), periodic, keys]
+        wp.launch(_assign_cells, dim=count, inputs=inputs, device=self.device)
+        return np.asarray(keys.numpy())
+
+    def _publish(self, width: Sequence[float], starts: Any, ids: Any) -> None:
+        scalars = [
+            *(np.int32(d) for d in self.dims),
+            *(np.float32(w) for w in width),
+            np.int32(self.periodic is not None),
+        ]
+        arrays = [
+            wp.array(a, dtype=wp.int32, device=self.device, copy=False) for a in (starts, ids)
+        ]
+        self._count = len(ids)
+        if self._handle is None:
+            self._handle = resources.register(self.device, KIND, scalars, arrays)
+            weakref.finalize(self, resources.release, self.device, self._handle)
+        else:
+            resources.update(self.device, self._handle, scalars, arrays)
+
+    def __len__(self) -> int:
+        """Points in the grid."""
+        return self._count
+
+    def __repr__(self) -> str:
+        x, y, z = self.dims
+        return f"<HashGrid {x}x{y}x{z} with {self._count} points on {self.device}>"
+
+
+def _checked_dims(*dims: int) -> tuple[int, int, int]:
+    for dim in dims:
+        if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or dim < 1:
+            raise _refused(f"the dims of a hash grid are positive integers, not {dims}")
+    if math.prod(dims) > _MAX_CELLS:
+        raise _refused(f"{math.prod(dims):,} cells are more than the {_MAX_CELLS:,} allowed")
+    x, y, z = (int(d) for d in dims)
+    return x, y, z
+
+
+def _checked_period(period: Sequence[float]) -> tuple[float, float, float]:
+    lengths = tuple(float(p) for p in period)
+    if len(lengths) != 3 or not all(0.0 < p < math.inf for p in lengths):
+        raise _refused(f"a period is three positive, finite lengths, not {period}")
+    return lengths
+
+
+def _refused(message: str) -> LaunchError:
+    return LaunchError(Diagnostic("H0711", message))
