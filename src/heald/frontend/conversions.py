@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from heald.frontend.operands import Literal, Refused, describe, describe_type
+from heald.frontend.operands import Literal, Refused, describe, describe_type, spell
 from heald.frontend.session import Session
 from heald.ir import Value
 from heald.types import (
@@ -19,15 +19,22 @@ from heald.types import (
     b1,
     can_widen,
     f32,
+    f64,
     fits,
+    i32,
+    i64,
     join,
     leaves,
     literal_type,
+    u32,
+    u64,
 )
 
 
 def materialise(s: Session, node: ast.AST, literal: Literal, t: Scalar) -> Value:
     """A literal as a constant of ``t``; refused where it does not fit."""
+    if isinstance(literal.value, bool) and can_widen(b1, t):
+        return s.const(t, literal.value)
     if not fits(literal.value, t):
         raise _does_not_fit(s, node, literal, t)
     return s.const(t, literal.value)
@@ -35,16 +42,21 @@ def materialise(s: Session, node: ast.AST, literal: Literal, t: Scalar) -> Value
 
 def _does_not_fit(s: Session, node: ast.AST, literal: Literal, t: Scalar) -> Refused:
     name = describe_type(t)
-    hint = f"write wp.{name}({literal.value!r}) if the conversion is meant"
-    if t.is_integer and isinstance(literal.value, int):
-        hint = (
-            f"{name} holds {t.lowest} to {t.highest}; use a wider type, for example wp.int64(...)"
-        )
+    value = literal.value
+    if t.is_integer and isinstance(value, int):
+        hint = f"{name} holds {t.lowest} to {t.highest}"
+        wider = next((w for w in (i32, u32, i64, u64) if w.lowest <= value <= w.highest), None)
+        hint += f"; wp.{wider.public}({value}) is a value of a wider type" if wider else ""
+    elif t.is_integer or t is b1:
+        hint = f"write wp.{name}({value!r}) if the conversion is meant"
+    elif isinstance(value, int):
+        hint = f"no {name} is exactly this integer; write {value}.0 for the nearest"
+    else:
+        hint = f"wp.float64({value!r}) is a value of a wider type" if t is not f64 else ""
     return s.refuse(
-        node,
+        literal.span or node,
         "H0202",
-        f"the literal {literal.value!r} does not fit {name}",
-        "this literal",
+        f"the literal {spell(value)} does not fit {name}",
         hint=hint,
     )
 
@@ -60,7 +72,7 @@ def convert(s: Session, node: ast.AST, operand: Value | Literal, t: Scalar) -> V
     """The explicit conversion ``t(operand)``: truncates, saturates or rounds as DESIGN section 4
     says."""
     if isinstance(operand, Literal):
-        return _convert_literal(s, node, operand.value, t)
+        return _convert_literal(s, node, operand, t)
     source = operand.type
     if not isinstance(source, Scalar):
         raise s.refuse(
@@ -78,6 +90,8 @@ def convert(s: Session, node: ast.AST, operand: Value | Literal, t: Scalar) -> V
     known = s.literals.get(operand)
     if known is not None and fits(known, t):
         return s.const(t, known)
+    if source.is_float and t.is_float and source.bits == t.bits:  # float16 and bfloat16
+        return s.op("fptrunc", s.op("fpext", operand, type=f32), type=t)
     return s.op(_conversion(source, t), operand, type=t)
 
 
@@ -95,16 +109,20 @@ def _conversion(source: Scalar, t: Scalar) -> str:
     return "sext" if source.kind == "i" else "zext"
 
 
-def _convert_literal(s: Session, node: ast.AST, value: bool | int | float, t: Scalar) -> Value:
+def _convert_literal(s: Session, node: ast.AST, literal: Literal, t: Scalar) -> Value:
+    value = literal.value
     if t is b1:
         return s.const(b1, bool(value))
     if t.is_float:
-        return s.const(t, float(value))
+        try:
+            return s.const(t, float(value))
+        except OverflowError:
+            raise _does_not_fit(s, node, literal, t) from None
     if isinstance(value, float):
         clipped = 0.0 if value != value else max(min(value, 2.0**64), -(2.0**63))
         return s.const(t, max(t.lowest, min(t.highest, int(clipped))))
     if not t.lowest <= int(value) <= t.highest:
-        raise _does_not_fit(s, node, Literal(value), t)
+        raise _does_not_fit(s, node, literal, t)
     return s.const(t, int(value))
 
 
@@ -166,8 +184,9 @@ def meeting_type(a: Value | Literal, b: Value | Literal, ta: Type, tb: Type) -> 
         return join(ta, tb)
     if isinstance(a, Literal) or isinstance(b, Literal):
         literal, t = (a, tb) if isinstance(a, Literal) else (b, ta)
-        if isinstance(literal, Literal) and isinstance(literal.value, float) and t.is_integer:
-            return join(f32, t)
+        own = literal_type(literal.value) if isinstance(literal, Literal) else t
+        if b1 in (own, t) or (own.is_float and t.is_integer):
+            return join(own, t)
         return t
     return join(ta, tb)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heald.frontend.arithmetic import binary_expression, compare, negation, unary
 from heald.frontend.calls import call
 from heald.frontend.captures import operand_of, read_name
-from heald.frontend.conversions import is_plain, join_types, truth, widen
+from heald.frontend.conversions import is_plain, join_types, meeting_type, truth, widen
 from heald.frontend.operands import (
     Binding,
     Entry,
@@ -179,12 +179,7 @@ def _arm(s: Session, ops: list[Op], values: list[Value]) -> Region:
 def _common(s: Session, node: ast.AST, operands: Sequence[Value | Literal]) -> Type:
     a, b = operands
     ta, tb = s.type_of(a), s.type_of(b)
-    if isinstance(a, Literal) != isinstance(b, Literal):
-        literal, t = (a, tb) if isinstance(a, Literal) else (b, ta)
-        float_literal = isinstance(literal, Literal) and isinstance(literal.value, float)
-        joined = join_types(ta, tb) if float_literal else t
-    else:
-        joined = join_types(ta, tb)
+    joined: Type | None = meeting_type(a, b, ta, tb) or join_types(ta, tb)
     if joined is None or not is_plain(joined):
         raise s.refuse(
             node,

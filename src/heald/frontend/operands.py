@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from heald.diagnostics import Diagnostic, Span
@@ -34,16 +34,30 @@ from heald.types import (
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A Python number not yet bound to a type: it adapts to the other operand."""
+    """A Python number not yet bound to a type: it adapts to the other operand.
+
+    ``span`` is where it stands, for errors; two literals are equal when their numbers are.
+    """
 
     value: bool | int | float
+    span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Static:
-    """A compile-time Python object: a module, function, type, string, ``None``."""
+    """A compile-time Python object: a module, function, type, string, ``None``.
+
+    Two are equal when they are the same object: what ``==`` of the objects says (numpy arrays give
+    arrays) does not matter.
+    """
 
     object: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and self.object is other.object
+
+    def __hash__(self) -> int:
+        return id(self.object)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +126,9 @@ class Target:
     returns: int = 0
 
 
+_LONGEST_BITS = 128
+
+
 def literal_of(value: Any) -> Literal | None:
     """A captured Python number as a literal; numpy scalars are typed and are not literals."""
     if isinstance(value, bool):
@@ -129,13 +146,20 @@ def describe(operand: Operand) -> str:
         case Value():
             return describe_type(operand.type)
         case Literal(value):
-            return f"the literal {value!r}"
+            return f"the literal {spell(value)}"
         case Static(obj):
             return f"{getattr(obj, '__qualname__', None) or repr(obj)} ({type(obj).__name__})"
         case Several(items):
             return f"a tuple of {len(items)}"
         case Shape():
             return "a shape"
+
+
+def spell(value: bool | int | float) -> str:
+    """A Python number in a message, unless it would fill the screen."""
+    if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
+        return f"<an integer of {value.bit_length()} bits>"
+    return repr(value)
 
 
 def describe_type(t: Type) -> str:

@@ -22,6 +22,7 @@ from heald.frontend.operands import (
     describe,
 )
 from heald.ir import Builder, Value
+from heald.ir.builder import round_constant
 from heald.ops import TABLE
 from heald.types import Array, Scalar, Type, i32, literal_type
 
@@ -110,7 +111,7 @@ class Session:
 
     def refuse(
         self,
-        node: ast.AST,
+        node: ast.AST | Span,
         code: str,
         message: str,
         label: str = "",
@@ -118,7 +119,8 @@ class Session:
         hint: str = "",
     ) -> Refused:
         """The exception that reports a mistake at ``node``."""
-        return Refused(Diagnostic(code, message, self.span(node), label, tuple(notes), hint))
+        span = node if isinstance(node, Span) else self.span(node)
+        return Refused(Diagnostic(code, message, span, label, tuple(notes), hint))
 
     def report(self, refused: Refused) -> None:
         """Keep a mistake and go on; repeats (a loop is lowered again) are dropped."""
@@ -131,7 +133,8 @@ class Session:
     def expression(self, node: ast.expr) -> Operand:
         """Lower an expression; its ops get its place."""
         with self.at(node):
-            return self._expression(self, node)
+            operand = self._expression(self, node)
+        return Literal(operand.value, self.span(node)) if isinstance(operand, Literal) else operand
 
     def block(self, statements: Sequence[ast.stmt]) -> bool:
         """Lower statements; False when control cannot fall out of their end."""
@@ -186,7 +189,7 @@ class Session:
     def const(self, t: Scalar, value: bool | int | float) -> Value:
         """A constant whose number the front end remembers."""
         made = self.builder.const(t, value)
-        self.literals[made] = value
+        self.literals[made] = round_constant(t, value)
         return made
 
     def static_int(self, operand: Operand) -> int | None:
