@@ -19,11 +19,11 @@ _MAX_CELLS = 1 << 28
 
 @wp.kernel
 def _assign_cells(
-    points: wp.array(dtype=wp.vec3),  # type: ignore[valid-type]
+    points: wp.array(dtype=wp.vec3),
     dims: wp.vec3i,
     width: wp.vec3,
     periodic: int,
-    keys: wp.array(dtype=wp.uint64),  # type: ignore[valid-type]
+    keys: wp.array(dtype=wp.uint64),
 ) -> None:
     """The sort key of each point: its cell in the high half, its index in the low half."""
     i = wp.tid()

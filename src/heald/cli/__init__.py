@@ -1,0 +1,5 @@
+"""The ``heald`` command line."""
+
+from heald.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,96 @@
+"""The ``heald`` command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import heald
+from heald.cli.demo import check_demo, list_demos, run_demo
+from heald.cli.demos import DEMOS
+from heald.cli.dump import dump_kernel
+from heald.diagnostics import HealdError
+from heald.driver import STAGES
+
+app = typer.Typer(
+    name="heald",
+    help="Heald: a GPU kernel language inside Python.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+_USAGE = 2
+
+
+def fail(message: str) -> typer.Exit:
+    """Print one error and give the exit with code 2."""
+    Console(stderr=True, highlight=False, markup=False, soft_wrap=True).print(f"heald: {message}")
+    return typer.Exit(_USAGE)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(heald.__version__)
+
+
+@app.command()
+def demo(
+    name: Annotated[str, typer.Argument(help="Which demo; see --list.")] = "",
+    list_all: Annotated[bool, typer.Option("--list", help="Name the demos.")] = False,
+    frames: Annotated[int | None, typer.Option(min=1, help="Pictures.")] = None,
+    size: Annotated[int | None, typer.Option(min=1, help="Particles, cells ...")] = None,
+    device: Annotated[str, typer.Option(help="cpu or sim.")] = "cpu",
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare bits with the interpreter.")
+    ] = False,
+    output: Annotated[Path, typer.Option(help="Folder for pictures and state.")] = Path("."),
+) -> None:
+    """Run a demo; writes a GIF, a PNG and an .npz of the last state."""
+    console = Console(highlight=False, soft_wrap=True)
+    if list_all or not name:
+        list_demos(console)
+        return
+    if name not in DEMOS:
+        raise fail(f"no demo '{name}'; the demos are {', '.join(DEMOS)}")
+    chosen = DEMOS[name]
+    try:
+        if check and not check_demo(chosen, console, device):
+            raise typer.Exit(1)
+        run_demo(
+            chosen,
+            console,
+            size=size or chosen.size,
+            frames=frames or chosen.frames,
+            device=device,
+            folder=output,
+        )
+    except (HealdError, OSError) as error:
+        raise fail(str(error)) from None
+
+
+@app.command()
+def dump(
+    target: Annotated[str, typer.Argument(help="file.py::kernel or module::kernel")],
+    stage: Annotated[str, typer.Option(help=" | ".join(STAGES))] = "wir",
+    bounds: Annotated[
+        bool, typer.Option("--bounds", help="The variant without bounds guards.")
+    ] = False,
+    spans: Annotated[
+        bool, typer.Option("--spans", help="With source places (WIR stages).")
+    ] = False,
+) -> None:
+    """Print a kernel after a stage of its way to the machine."""
+    try:
+        text = dump_kernel(target, stage, bounds=bounds, spans=spans)
+    except (HealdError, OSError, ValueError) as error:
+        raise fail(str(error)) from None
+    print(text, end="" if text.endswith("\n") else "\n")
+
+
+def main() -> None:
+    """Entry point of the ``heald`` script."""
+    app()
