@@ -515,7 +515,9 @@ def _from_data(
 ) -> array:
     given = _read(data, element, shape)
     if copy or not _has_memory(data):
-        made = new_array(given.element, given.shape, device)
+        # Copying records skips the bytes between their fields; zeros make those the same always.
+        padded = isinstance(given.element, Struct)
+        made = new_array(given.element, given.shape, device, zeroed=padded)
         made.carriers()[...] = given.values
         return made
     return _share(data, given, device)
@@ -548,7 +550,7 @@ def _share(data: Any, given: Elements, device: Device) -> array:
         given.shape,
         values.strides[: len(given.shape)],
         device,
-        values,
+        (data, values),
         read_only=not values.flags.writeable,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from heald.api.casting import cast_elements, no_numbers, scalar_of
 from heald.api.host_value import HostValue
-from heald.api.scalars import describe
+from heald.api.scalars import describe, integer_of
 from heald.api.struct import StructValue, require_element, spell, struct_leaves
 from heald.diagnostics import Diagnostic, LaunchError, Note, TypingError
 from heald.runtime import byte_size, codec_of, contiguous_strides
@@ -88,10 +87,11 @@ def check_shape(shape: Any) -> tuple[int, ...]:
     """
     given = list(shape) if isinstance(shape, (tuple, list, np.ndarray)) else [shape]
     extents = []
-    for extent in given:
-        if isinstance(extent, (bool, np.bool_)) or not hasattr(extent, "__index__"):
+    for entry in given:
+        extent = integer_of(entry)
+        if extent is None:
             raise bad_shape(f"a shape is an integer or a tuple of them, not {shape!r}")
-        extents.append(operator.index(extent))
+        extents.append(extent)
     if any(extent < 0 for extent in extents):
         raise bad_shape(f"shape {shape!r} has a negative extent")
     check_rank(len(extents))
@@ -189,9 +189,10 @@ def check_pointer(
     byte_size(shape, size_of(element))
     steps = contiguous_strides(shape, size_of(element))
     if strides is not None:
-        steps = tuple(map(operator.index, strides))
-        if len(steps) != len(shape):
-            raise bad_shape(f"shape {shape} and strides {steps} differ in length")
+        given = strides if isinstance(strides, (tuple, list)) else [strides]
+        steps = tuple(step for step in map(integer_of, given) if step is not None)
+        if len(steps) != len(given) or len(steps) != len(shape):
+            raise bad_shape(f"strides={strides!r} are not {len(shape)} numbers of bytes")
     count = prod(shape)
     if type(ptr) is not int or (count and not 0 < ptr < 1 << 63):
         raise bad_shape(f"ptr= is the address of {count} elements, not {ptr!r}")

@@ -14,8 +14,7 @@ from heald.api.struct import spell
 from heald.diagnostics import Diagnostic, TypingError
 from heald.frontend import intrinsic
 from heald.runtime import get_device
-from heald.types import literal_type
-from heald.types.descriptors import Element
+from heald.types import Element, b1, leaves, literal_type
 
 
 @intrinsic("zeros")
@@ -54,8 +53,7 @@ def full(shape: Any, value: Any = 0, dtype: Any = None, device: Any = None) -> a
 def ones(shape: Any, dtype: Any = float, device: Any = None) -> array:
     """A new array of ones (vectors and matrices: every component); errors as :func:`full`."""
     element = element_of(dtype)
-    one = True if "b1" in str(element) else 1
-    return new_array(element, check_shape(shape), get_device(device)).fill_(one)
+    return new_array(element, check_shape(shape), get_device(device)).fill_(_one(element))
 
 
 def empty_like(src: array, device: Any = None) -> array:
@@ -76,7 +74,7 @@ def zeros_like(src: array, device: Any = None) -> array:
 def ones_like(src: array, device: Any = None) -> array:
     """As :func:`empty_like`, with ones."""
     made = _like(src, device, zeroed=False)
-    return ones(made.shape, made.dtype, made.device)
+    return made.fill_(_one(made.element_type))
 
 
 def full_like(src: array, value: Any, device: Any = None) -> array:
@@ -145,6 +143,10 @@ def _like(src: array, device: Any, *, zeroed: bool) -> array:
     _checked(src, "a function of the _like family")
     place = src.device if device is None else get_device(device)
     return new_array(src.element_type, src.shape, place, zeroed=zeroed)
+
+
+def _one(element: Element) -> bool | int:
+    return True if leaves(element)[0] is b1 else 1
 
 
 def _checked(src: Any, what: str) -> array:

@@ -27,6 +27,7 @@ from heald.api.scalars import (
     Number,
     convert_or_raise,
     describe,
+    integer_of,
     is_number,
     shortest,
     zero,
@@ -237,7 +238,7 @@ def _positions(t: Algebraic) -> npt.NDArray[np.intp]:
 def _pick(t: Algebraic, key: Any) -> int | npt.NDArray[np.intp]:
     keys = key if isinstance(key, tuple) else (key,)
     for k in keys:
-        if isinstance(k, bool) or not (isinstance(k, slice) or hasattr(k, "__index__")):
+        if not isinstance(k, slice) and integer_of(k) is None:
             raise TypingError(
                 Diagnostic(
                     "H0201",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
-from heald.api.scalars import describe
+from heald.api.scalars import describe, integer_of
 from heald.diagnostics import Diagnostic, OutOfBoundsError, TypingError
 
 
@@ -56,7 +55,8 @@ def _one_for_each_axis(key: Any, ndim: int) -> list[Any]:
 
 
 def _position(key: Any, extent: int, axis: int, shape: Sequence[int]) -> int:
-    if isinstance(key, bool) or not hasattr(key, "__index__"):
+    position = integer_of(key)
+    if position is None:
         raise TypingError(
             Diagnostic(
                 "H0201",
@@ -64,7 +64,6 @@ def _position(key: Any, extent: int, axis: int, shape: Sequence[int]) -> int:
                 hint="a.numpy() can be indexed by lists and masks",
             )
         )
-    position = operator.index(key)
     if not -extent <= position < extent:
         raise OutOfBoundsError(
             Diagnostic(

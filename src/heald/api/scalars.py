@@ -51,8 +51,8 @@ def convert(t: Scalar, value: object) -> Number | Misfit:
         return Misfit("H0201", f"{value} is a bool, not {_a(t)}", f"write {int(value)}")
     if isinstance(value, float):
         return _from_float(t, value)
-    if isinstance(value, int) or hasattr(value, "__index__"):
-        integer: int = operator.index(value)
+    integer = integer_of(value)
+    if integer is not None:
         return _from_integer(t, integer)
     return Misfit("H0201", f"{describe(value)} is no {t.public}")
 
@@ -79,6 +79,16 @@ def is_number(value: object) -> bool:
     if isinstance(value, (bool, int, float)):
         return True
     return isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0
+
+
+def integer_of(value: Any) -> int | None:
+    """The Python int of anything that is an integer and no bool, else None."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
 
 
 def zero(t: Scalar) -> Number:

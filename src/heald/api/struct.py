@@ -350,7 +350,7 @@ def _declare(cls: object, frame: python_types.FrameType | None) -> type[StructVa
                     f"member {name} of struct {cls.__name__} has no annotation",
                     spans.get(name),
                     "a value, but no type",
-                    hint=f"write `{name}: float`, and assign the value to an instance",
+                    hint=f"write `{name}: {_kind_of(held)}`, and assign the value to an instance",
                 )
             )
     if not annotations and not found:
@@ -437,6 +437,11 @@ def _names(
     if frame is None:
         return vars(module) if module else {}, dict(vars(cls))
     return frame.f_globals, {**frame.f_locals, **vars(cls)}
+
+
+def _kind_of(value: Any) -> str:
+    """A likely annotation for a value."""
+    return type(value).__name__ if isinstance(value, (bool, int, float, HostValue)) else "float"
 
 
 def _shown(annotation: Any) -> str:
