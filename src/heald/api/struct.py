@@ -8,7 +8,7 @@ import inspect
 import sys
 import types as python_types
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -47,10 +47,15 @@ class StructValue:
     __heald_type__: ClassVar[Struct]
     __hash__ = None  # type: ignore[assignment]
 
+    def __new__(cls, *_: object, **__: object) -> Self:
+        """Zeros; a struct may have an ``__init__`` of its own."""
+        instance = object.__new__(cls)
+        object.__setattr__(instance, _PART, "")
+        for name, t in cls.__heald_type__.fields:
+            object.__setattr__(instance, name, _default(t))
+        return instance
+
     def __init__(self, **values: object) -> None:
-        object.__setattr__(self, _PART, "")
-        for name, t in self.__heald_type__.fields:
-            object.__setattr__(self, name, _default(t))
         for name, value in values.items():
             setattr(self, name, value)
 
@@ -128,7 +133,7 @@ class StructValue:
 
 
 def _restore(cls: type[StructValue], values: dict[str, object]) -> StructValue:
-    instance = cls()
+    instance = cls.__new__(cls)
     for name, value in values.items():
         setattr(instance, name, value)
     return instance
@@ -159,7 +164,7 @@ def struct_leaves(value: StructValue) -> list[Any]:
 def from_leaves(cls: type[StructValue], given: Sequence[Any], part: str = "") -> StructValue:
     """The instance with these leaves.  With ``part``, what it is a copy of, it refuses to be
     changed."""
-    instance = cls()
+    instance = cls.__new__(cls)
     start = 0
     for name, t in cls.__heald_type__.fields:
         stop = start + len(leaves(t))
@@ -236,7 +241,7 @@ def _default(t: Type) -> Any:
         case Array():
             return None
         case Struct():
-            return struct_class(t)()
+            return StructValue.__new__(struct_class(t))
         case _:
             return value_class(t)()
 

@@ -82,6 +82,28 @@ def test_the_class_keeps_its_names_and_behaviour():
     assert p.total() == 5
 
 
+def test_a_struct_may_have_a_constructor():
+    @struct
+    class Sphere:
+        radius: float
+        center: wp.vec3
+
+        def __init__(self, radius):
+            self.radius = radius
+
+    @struct
+    class Pair:
+        first: Sphere
+        second: Sphere
+
+    s = Sphere(2.5)
+    assert (s.radius, s.center) == (2.5, wp.vec3())
+    assert copy.copy(s) == s
+    assert from_leaves(Sphere, [1, 2, 3, 4]).center == wp.vec3(2, 3, 4)
+    assert Pair(second=s).first.radius == 0.0
+    assert array([s, Sphere(1)])[1].radius == 1.0
+
+
 def test_annotations_as_text_see_local_names():
     local_type = wp.vec2
 
