@@ -261,6 +261,10 @@ def _own_type(data: Any, leaf_types: set[type]) -> Element | None:
 
 
 def _to_numpy(data: Any, leaf_types: set[type]) -> NDArray:
+    if isinstance(data, np.ma.MaskedArray):
+        message = "a masked array has elements without a value; those of Heald all have one"
+        hint = "fill them first, for example with x.filled(0.0)"
+        raise TypingError(Diagnostic("H0712", message, hint=hint))
     if isinstance(data, np.ndarray):
         return data.view(np.ndarray)
     if isinstance(data, (set, frozenset, dict, str, bytes)):

@@ -216,6 +216,10 @@ def test_strided_numpy_arrays_are_copied_right(data, draw):
         (np.zeros(2, np.complex64), "holds complex"),
         (np.zeros(2, "M8[s]"), "holds dates"),
         (np.zeros(2, [("a", "f4")]), "name the struct"),
+        (
+            np.ma.array([1.0, 2.0], mask=[True, False]),
+            "a masked array has elements without a value",
+        ),
         (np.zeros(2, np.longdouble), "say which type you want"),
         ([2**70], "beyond 64 bits"),
         ([1e300], "element 0 of the data is 1e\\+300; that is beyond the largest float32"),
