@@ -79,5 +79,4 @@ def _slice(key: slice, extent: int) -> tuple[int, int, int]:
         start, stop, step = key.indices(extent)
     except (TypeError, ValueError) as error:
         raise TypingError(Diagnostic("H0201", f"slice {key} of an array: {error}")) from None
-    count = len(range(start, stop, step))
-    return (start if count else 0), count, step
+    return start, len(range(start, stop, step)), step
