@@ -20,7 +20,7 @@ def mul(a: Mat(Scalar, R, K), b: Mat(Scalar, K, C)) -> Mat(Scalar, R, C):
     Sums run from the first term to the last, each term an fma in float32 and float64.
 
     >>> wp.mul(wp.mat22(1.0, 2.0, 3.0, 4.0), wp.vec2(1.0, 1.0))
-    vec2(3.0, 7.0)
+    vec2f([3.0, 7.0])
     """
     dtype = type(a).dtype
     y = static(Mat(dtype, len(a), type(b).cols))()
@@ -80,7 +80,7 @@ def transpose(a: Mat(Scalar, R, C)) -> Mat(Scalar, C, R):
     """Rows become columns.
 
     >>> wp.transpose(wp.mat22(1.0, 2.0, 3.0, 4.0))
-    mat22([[1.0, 3.0], [2.0, 4.0]])
+    mat22f([[1.0, 3.0], [2.0, 4.0]])
     """
     dtype, cols = type(a).dtype, type(a).cols
     y = static(Mat(dtype, cols, len(a)))()
@@ -108,7 +108,7 @@ def diag(vec: Vec(Scalar, N)) -> Mat(Scalar, N, N):
     """The matrix with ``vec`` on its diagonal and zeros elsewhere.
 
     >>> wp.diag(wp.vec2(1.0, 2.0))
-    mat22([[1.0, 0.0], [0.0, 2.0]])
+    mat22f([[1.0, 0.0], [0.0, 2.0]])
     """
     dtype = type(vec).dtype
     y = static(Mat(dtype, len(vec), len(vec)))()
@@ -122,7 +122,7 @@ def get_diag(mat: Mat(Scalar, N, N)) -> Vec(Scalar, N):
     """The diagonal of a square matrix.
 
     >>> wp.get_diag(wp.mat22(1.0, 2.0, 3.0, 4.0))
-    vec2(1.0, 4.0)
+    vec2f([1.0, 4.0])
     """
     dtype = type(mat).dtype
     y = static(Vec(dtype, len(mat)))()
@@ -133,10 +133,9 @@ def get_diag(mat: Mat(Scalar, N, N)) -> Vec(Scalar, N):
 
 @builtin(group=GROUP, accuracy=Exact())
 def identity(n, dtype=float32):
-    """The ``n`` by ``n`` matrix with ones on the diagonal; ``n`` is known at compile time.
+    """The ``n`` by ``n`` matrix with ones on the diagonal, in kernels: ``wp.identity(n=3)``.
 
-    >>> wp.identity(n=2, dtype=wp.float32)
-    mat22([[1.0, 0.0], [0.0, 1.0]])
+    ``n`` and ``dtype`` are known at compile time.
     """
     y = static(Mat(dtype, n, n))()
     for i in static(range(n)):
@@ -149,7 +148,7 @@ def skew(vec: Vec(Scalar, 3)) -> Mat(Scalar, 3, 3):
     """The matrix that multiplies a vector like ``cross(vec, ...)``.
 
     >>> wp.skew(wp.vec3(1.0, 2.0, 3.0)) * wp.vec3(0.0, 0.0, 1.0)
-    vec3(2.0, -1.0, 0.0)
+    vec3f([2.0, -1.0, 0.0])
     """
     dtype = type(vec).dtype
     zero = dtype(0)
@@ -162,7 +161,7 @@ def matrix_from_rows(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Mat(Scalar, 2, N):
     """The matrix with the given vectors, two to four, as rows.
 
     >>> wp.matrix_from_rows(wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))
-    mat22([[1.0, 2.0], [3.0, 4.0]])
+    mat22f([[1.0, 2.0], [3.0, 4.0]])
     """
     dtype = type(a).dtype
     y = static(Mat(dtype, 2, len(a)))()
@@ -202,7 +201,7 @@ def matrix_from_cols(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Mat(Scalar, N, 2):
     """The matrix with the given vectors, two to four, as columns.
 
     >>> wp.matrix_from_cols(wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))
-    mat22([[1.0, 3.0], [2.0, 4.0]])
+    mat22f([[1.0, 3.0], [2.0, 4.0]])
     """
     return transpose(matrix_from_rows(a, b))
 
@@ -293,7 +292,7 @@ def inverse(a: Mat(Full, 2, 2)) -> Mat(Full, 2, 2):
     floats are computed in float32.
 
     >>> wp.inverse(wp.mat22(2.0, 0.0, 0.0, 4.0))
-    mat22([[0.5, 0.0], [0.0, 0.25]])
+    mat22f([[0.5, -0.0], [-0.0, 0.25]])
     """
     d = _reciprocal(determinant(a))
     return type(a)(a[1, 1] * d, -a[0, 1] * d, -a[1, 0] * d, a[0, 0] * d)

@@ -17,7 +17,7 @@ def quat_identity(dtype=float32):
     """The quaternion (0, 0, 0, 1), which rotates nothing.
 
     >>> wp.quat_identity()
-    quatf(0.0, 0.0, 0.0, 1.0)
+    quatf([0.0, 0.0, 0.0, 1.0])
     """
     return static(Quat(dtype))(0, 0, 0, 1)
 
@@ -69,7 +69,7 @@ def quat_inverse(quat: Quat(Float)) -> Quat(Float):
     """The conjugate (-x, -y, -z, w), which is the inverse of a quaternion of length one.
 
     >>> wp.quat_inverse(wp.quat(1.0, 2.0, 3.0, 4.0))
-    quatf(-1.0, -2.0, -3.0, 4.0)
+    quatf([-1.0, -2.0, -3.0, 4.0])
     """
     return type(quat)(-quat.x, -quat.y, -quat.z, quat.w)
 
@@ -79,7 +79,7 @@ def quat_rotate(quat: Quat(Float), vec: Vec(Float, 3)) -> Vec(Float, 3):
     """``vec`` rotated by ``quat``, which must have length one.
 
     >>> wp.quat_rotate(wp.quat_identity(), wp.vec3(1.0, 2.0, 3.0))
-    vec3(1.0, 2.0, 3.0)
+    vec3f([1.0, 2.0, 3.0])
     """
     axis = type(vec)(quat.x, quat.y, quat.z)
     once = cross(axis, vec)
@@ -92,7 +92,7 @@ def quat_rotate_inv(quat: Quat(Float), vec: Vec(Float, 3)) -> Vec(Float, 3):
     """``vec`` rotated by the inverse of ``quat``, which must have length one.
 
     >>> wp.quat_rotate_inv(wp.quat_identity(), wp.vec3(1.0, 2.0, 3.0))
-    vec3(1.0, 2.0, 3.0)
+    vec3f([1.0, 2.0, 3.0])
     """
     return quat_rotate(quat_inverse(quat), vec)
 
@@ -102,7 +102,7 @@ def quat_from_axis_angle(axis: Vec(Float, 3), angle: Float) -> Quat(Float):
     """The rotation by ``angle`` radians about ``axis``, which must have length one: right-handed.
 
     >>> wp.quat_from_axis_angle(wp.vec3(0.0, 0.0, 1.0), 0.0)
-    quatf(0.0, 0.0, 0.0, 1.0)
+    quatf([0.0, 0.0, 0.0, 1.0])
     """
     half = m.fmul(angle, 0.5)
     s = sin(half)
@@ -118,7 +118,7 @@ def quat_to_axis_angle(quat: Quat(Float)):
 
     >>> axis, angle = wp.quat_to_axis_angle(wp.quat(0.0, 0.0, 1.0, 0.0))
     >>> axis
-    vec3(0.0, 0.0, 1.0)
+    vec3f([0.0, 0.0, 1.0])
     """
     dtype = type(quat.x)
     v = static(Vec(dtype, 3))(quat.x, quat.y, quat.z)
@@ -127,12 +127,12 @@ def quat_to_axis_angle(quat: Quat(Float)):
     return normalize(v), half + half
 
 
-@builtin(group=GROUP, accuracy=Scaled(4), domain={"quat": Unit()})
+@builtin(group=GROUP, accuracy=Scaled(8), domain={"quat": Unit()})
 def quat_to_matrix(quat: Quat(Float)) -> Mat(Float, 3, 3):
     """The 3 by 3 matrix that rotates columns as ``quat``, which must have length one, does.
 
     >>> wp.quat_to_matrix(wp.quat_identity())
-    mat33([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    mat33f([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     """
     x, y, z, w = quat.x, quat.y, quat.z, quat.w
     dtype = type(x)
@@ -156,8 +156,8 @@ def quat_from_matrix(mat: Mat(Float, 3, 3)) -> Quat(Float):
     The largest component is computed first, from the diagonal (Shepperd), so no division is by a
     small number; the result is normalised.  Of a 4 by 4 matrix the upper left block is taken.
 
-    >>> wp.quat_from_matrix(wp.identity(n=3, dtype=wp.float32))
-    quatf(0.0, 0.0, 0.0, 1.0)
+    >>> wp.quat_from_matrix(wp.quat_to_matrix(wp.quat_identity()))
+    quatf([0.0, 0.0, 0.0, 1.0])
     """
     xx, yy, zz = mat[0, 0], mat[1, 1], mat[2, 2]
     xy, xz, yz = mat[1, 0] + mat[0, 1], mat[0, 2] + mat[2, 0], mat[2, 1] + mat[1, 2]
@@ -190,7 +190,7 @@ def quat_rpy(roll: Float, pitch: Float, yaw: Float) -> Quat(Float):
     """The rotation by ``roll`` about x, then ``pitch`` about y, then ``yaw`` about z, axes fixed.
 
     >>> wp.quat_rpy(0.0, 0.0, 0.0)
-    quatf(0.0, 0.0, 0.0, 1.0)
+    quatf([0.0, 0.0, 0.0, 1.0])
     """
     roll, pitch, yaw = m.fmul(roll, 0.5), m.fmul(pitch, 0.5), m.fmul(yaw, 0.5)
     sr, cr, sp, cp = sin(roll), cos(roll), sin(pitch), cos(pitch)
@@ -212,7 +212,7 @@ def quat_slerp(a: Quat(Float), b: Quat(Float), t: Float) -> Quat(Float):
     the normalised straight blend, whose difference is far below rounding.
 
     >>> wp.quat_slerp(wp.quat_identity(), wp.quat_identity(), 0.5)
-    quatf(0.0, 0.0, 0.0, 1.0)
+    quatf([0.0, 0.0, 0.0, 1.0])
     """
     near = -b if dot(a, b) < 0 else b
     half = atan2(length(a - near), length(a + near))

@@ -84,24 +84,26 @@ class Overload:
     Attributes:
         function: the definition in the kernel language; its annotations are the type rule.
         group: heading under which the reference shows it.
-        doc: the reference text.
         accuracy: the promise about rounding.
         reference: dotted name of the host function that it is tested against (``mpmath.sin``), or
-        None
-            where the tests bring their own.
+            None where the tests bring their own.
         domain: what arguments must satisfy for the promise to hold; parameters left out take any
-        value. updates: parameters that the call changes.  The function returns their new values
-        followed by its
+            value.
+        updates: parameters that the call changes.  The function returns their new values, then its
             result, and the caller's variables of those argument positions are rebound.
     """
 
     function: FunctionType
     group: str
-    doc: str
     accuracy: Accuracy
     reference: str | None
     domain: Mapping[str, Domain]
     updates: tuple[str, ...]
+
+    @property
+    def doc(self) -> str:
+        """The reference text; of several overloads usually the first has it for all."""
+        return inspect.cleandoc(self.function.__doc__ or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +193,8 @@ def builtin(
         for named in (*domain, *updates):
             if named not in parameters:
                 raise ValueError(f"{name} has no parameter {named!r}")
-        doc = inspect.cleandoc(function.__doc__ or "")
-        record = Overload(
-            function, group, doc, accuracy, reference, MappingProxyType(dict(domain)), updates
-        )
+        constraints = MappingProxyType(dict(domain))
+        record = Overload(function, group, accuracy, reference, constraints, updates)
         _OVERLOADS.setdefault(name, []).append(record)
         return TABLE.setdefault(name, Builtin(name))
 
@@ -208,13 +208,13 @@ def helper(function: FunctionType) -> Helper:
 
 def lookup(name: str) -> Builtin | None:
     """The builtin of this name, or None."""
-    load_topics()
-    return TABLE.get(name)
+    return load_topics().get(name)
 
 
 @cache
-def load_topics() -> None:
-    """Import every topic module; the first call does the work."""
+def load_topics() -> Mapping[str, Builtin]:
+    """Import every topic module (the first call does) and return the complete table."""
     for module in pkgutil.iter_modules(heald.library.__path__):
         if module.name not in _NO_TOPICS:
             importlib.import_module(f"heald.library.{module.name}")
+    return MappingProxyType(TABLE)

@@ -13,7 +13,7 @@ def transform_identity(dtype=float32):
     """The transform that leaves everything in place.
 
     >>> wp.transform_get_translation(wp.transform_identity())
-    vec3(0.0, 0.0, 0.0)
+    vec3f([0.0, 0.0, 0.0])
     """
     return static(Xform(dtype))(0, 0, 0, 0, 0, 0, 1)
 
@@ -23,7 +23,7 @@ def transform_get_translation(xform: Xform(Float)) -> Vec(Float, 3):
     """The translation ``xform.p``.
 
     >>> wp.transform_get_translation(wp.transform_identity())
-    vec3(0.0, 0.0, 0.0)
+    vec3f([0.0, 0.0, 0.0])
     """
     return xform.p
 
@@ -33,7 +33,7 @@ def transform_get_rotation(xform: Xform(Float)) -> Quat(Float):
     """The rotation ``xform.q``, as stored.
 
     >>> wp.transform_get_rotation(wp.transform_identity())
-    quatf(0.0, 0.0, 0.0, 1.0)
+    quatf([0.0, 0.0, 0.0, 1.0])
     """
     return xform.q
 
@@ -47,8 +47,9 @@ def mul(a: Xform(Float), b: Xform(Float)) -> Xform(Float):
 def transform_multiply(a: Xform(Float), b: Xform(Float)) -> Xform(Float):
     """The transform that applies ``b`` first and then ``a``; also written ``a * b``.
 
-    >>> wp.transform_get_rotation(wp.transform_identity() * wp.transform_identity())
-    quatf(0.0, 0.0, 0.0, 1.0)
+    >>> shift = wp.transform(wp.vec3(1.0, 0.0, 0.0), wp.quat_identity())
+    >>> wp.transform_get_translation(wp.transform_multiply(shift, shift))
+    vec3f([2.0, 0.0, 0.0])
     """
     return mul(a, b)
 
@@ -58,7 +59,7 @@ def transform_inverse(xform: Xform(Float)) -> Xform(Float):
     """The transform that undoes ``xform``, whose rotation must have length one.
 
     >>> wp.transform_get_rotation(wp.transform_inverse(wp.transform_identity()))
-    quatf(-0.0, -0.0, -0.0, 1.0)
+    quatf([-0.0, -0.0, -0.0, 1.0])
     """
     back = quat_inverse(xform.q)
     return type(xform)(-quat_rotate(back, xform.p), back)
@@ -70,7 +71,7 @@ def transform_point(xform: Xform(Float), point: Vec(Float, 3)) -> Vec(Float, 3):
     the first three components are the result, without a division.
 
     >>> wp.transform_point(wp.transform_identity(), wp.vec3(1.0, 2.0, 3.0))
-    vec3(1.0, 2.0, 3.0)
+    vec3f([1.0, 2.0, 3.0])
     """
     return quat_rotate(xform.q, point) + xform.p
 
@@ -92,7 +93,7 @@ def transform_vector(xform: Xform(Float), vec: Vec(Float, 3)) -> Vec(Float, 3):
     first three components are the result.
 
     >>> wp.transform_vector(wp.transform_identity(), wp.vec3(1.0, 2.0, 3.0))
-    vec3(1.0, 2.0, 3.0)
+    vec3f([1.0, 2.0, 3.0])
     """
     return quat_rotate(xform.q, vec)
 

@@ -42,7 +42,7 @@ def cross(a: Vec(Scalar, 3), b: Vec(Scalar, 3)) -> Vec(Scalar, 3):
     """The cross product of two vectors of 3; exactly zero for equal arguments.
 
     >>> wp.cross(wp.vec3(1.0, 0.0, 0.0), wp.vec3(0.0, 1.0, 0.0))
-    vec3(0.0, 0.0, 1.0)
+    vec3f([0.0, 0.0, 1.0])
     """
     return type(a)(
         a[1] * b[2] - a[2] * b[1],
@@ -84,7 +84,7 @@ def normalize(a: Vec(Full, N)) -> Vec(Full, N):
     """``a / length(a)``; a vector of length 0 gives zeros.
 
     >>> wp.normalize(wp.vec2(0.0, 2.0))
-    vec2(0.0, 1.0)
+    vec2f([0.0, 1.0])
     """
     size = length(a)
     y = type(a)()
@@ -103,7 +103,7 @@ def outer(a: Vec(Scalar, R), b: Vec(Scalar, C)) -> Mat(Scalar, R, C):
     """The matrix of all products: row ``i``, column ``j`` is ``a[i] * b[j]``.
 
     >>> wp.outer(wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))
-    mat22([[3.0, 4.0], [6.0, 8.0]])
+    mat22f([[3.0, 4.0], [6.0, 8.0]])
     """
     dtype = type(a).dtype
     y = static(Mat(dtype, len(a), len(b)))()
@@ -118,7 +118,7 @@ def cw_mul(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Vec(Scalar, N):
     """The product component by component, of vectors or matrices.
 
     >>> wp.cw_mul(wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))
-    vec2(3.0, 8.0)
+    vec2f([3.0, 8.0])
     """
     y = a
     for i in static(range(len(a))):
@@ -140,7 +140,7 @@ def cw_div(a: Vec(Float, N), b: Vec(Float, N)) -> Vec(Float, N):
     """The quotient component by component, of vectors or matrices of floats.
 
     >>> wp.cw_div(wp.vec2(1.0, 2.0), wp.vec2(2.0, 4.0))
-    vec2(0.5, 0.5)
+    vec2f([0.5, 0.5])
     """
     y = a
     for i in static(range(len(a))):
