@@ -103,6 +103,12 @@ def test_a_uint16_is_a_number_not_the_bits_of_a_bfloat16():
     assert from_bfloat16(cast_scalars(np.array([2], np.uint16), types.bf16)).tolist() == [2.0]
 
 
+def test_bfloat16_is_rounded_once():
+    source = np.array([1 + 2**-8 + 2**-40, 1 + 2**-8, 1 + 3 * 2**-8 - 2**-40])
+    found = from_bfloat16(cast_scalars(source, types.bf16))
+    assert found.tolist() == [1 + 2**-7, 1.0, 1 + 2**-7]
+
+
 def test_long_doubles_are_rounded():
     source = np.array([1, 3], np.longdouble) / 3
     assert cast_scalars(source, types.f64).tolist() == [1 / 3, 1.0]
