@@ -96,8 +96,8 @@ def fuse_double(a: float, b: float, c: float) -> float:
     (a_top, a_low), (b_top, b_low) = a.as_integer_ratio(), b.as_integer_ratio()
     c_top, c_low = c.as_integer_ratio()
     top, low = a_top * b_top * c_low + c_top * a_low * b_low, a_low * b_low * c_low
-    if not top:  # of the sum of two zeros the sign matters
-        return a * b + c if c == 0.0 else 0.0
+    if not top:  # nothing was rounded, and of the sum of two zeros the sign is right
+        return a * b + c
     try:
         return top / low
     except OverflowError:

@@ -73,6 +73,7 @@ def _tid(group: Group, op: Op, args: Sequence[Datum], mask: Mask) -> tuple[Datum
     axis = op.attrs["axis"]
     assert isinstance(axis, int)
     dims = group.launch.dims
+    index_result(op, np.array([dims[axis] - 1], np.int64), mask)  # refuse before, not at, a wrap
     index = group.threads
     for extent in dims[:axis:-1]:
         index = index // extent
