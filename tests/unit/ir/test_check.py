@@ -224,6 +224,7 @@ for level in range(33):
     ("t", "why"),
     [
         (Scalar("i33", "i", 33, "int33"), "is no scalar type"),
+        ("f32", "'f32' is no type"),
         (Vector(f32, 0), "extents of at least 1"),
         (Vector(Vector(f32, 2), 2), "needs a scalar type"),  # type: ignore[arg-type]
         (Vector(f32, MAX_LEAVES + 1), "more than 4096 leaves"),

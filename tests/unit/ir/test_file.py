@@ -129,6 +129,8 @@ def test_every_cut_and_every_tail_is_noticed() -> None:
     for stop in range(len(data)):
         assert refused(data[:stop]).codes == ("H0903",)
     assert refused(data + b"\0").codes == ("H0903",)
+    assert "cut off" in str(refused(data[:20]))
+    assert "does not begin as one" in str(refused(data[1:]))
 
 
 @given(st.binary() | st.binary().map(lambda b: container((1, 0), b)))
