@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
-from heald.diagnostics import Note
 from heald.frontend.captures import operand_of
 from heald.frontend.constructors import construct
-from heald.frontend.conversions import as_value, widen
+from heald.frontend.conversions import as_value, composite_scalar, widen
 from heald.frontend.intrinsics import INTRINSICS, PYTHON, Arguments
 from heald.frontend.machine import MachineOp
 from heald.frontend.machine_calls import call_machine_op
+from heald.frontend.mismatch import no_overload, pattern_of
 from heald.frontend.operands import (
     Binding,
     Entry,
@@ -27,19 +27,18 @@ from heald.frontend.operands import (
     Static,
     Target,
     describe,
-    describe_type,
 )
 from heald.frontend.scan import is_docstring, returns_of
-from heald.frontend.session import Frame, Session, near_miss
+from heald.frontend.session import Frame, Session
 from heald.frontend.sources import ParameterSource, parameters_of, read_source
 from heald.ir import Value
 from heald.types import (
+    Array,
     Pattern,
     Scalar,
     Type,
     TypeClass,
     as_concrete,
-    as_type,
     can_widen,
     fits,
     is_generic,
@@ -89,7 +88,7 @@ def call(s: Session, node: ast.Call) -> Operand:
             return _rebind_updated(s, arguments, obj, result)
         builtin = _python_builtin(s, obj)
         if builtin is not None:
-            return call_overloads(s, arguments, _name_of(obj), builtin.__heald_overloads__)
+            return _call_python_builtin(s, arguments, _name_of(obj), builtin.__heald_overloads__)
         t = as_concrete(obj)
         if t is not None:
             return construct(s, arguments, t)
@@ -104,6 +103,18 @@ def _python_builtin(s: Session, obj: Any) -> Any:
     if getattr(math, name, None) is obj and (name in _MATH_SAME or name in _MATH_OTHER):
         return s.resolver(_MATH_OTHER.get(name, name))
     return None
+
+
+def _call_python_builtin(
+    s: Session, arguments: Arguments, name: str, functions: Sequence[FunctionType]
+) -> Operand:
+    """``min`` and ``max`` of more than two go from left to right, as in Python."""
+    *first, last = arguments.positional or (Static(None),)
+    if name in ("min", "max") and len(first) > 1:
+        rest = replace(arguments, positional=tuple(first))
+        pair = (_call_python_builtin(s, rest, name, functions), last)
+        arguments = Arguments(arguments.node, pair, arguments.named)
+    return call_overloads(s, arguments, name, functions)
 
 
 def _unsupported(s: Session, node: ast.Call, obj: Any) -> Refused:
@@ -124,6 +135,7 @@ def _unsupported(s: Session, node: ast.Call, obj: Any) -> Refused:
 
 def _arguments(s: Session, node: ast.Call) -> Arguments:
     positional: list[Operand] = []
+    places: list[ast.AST] = []
     for argument in node.args:
         if isinstance(argument, ast.Starred):
             operand = s.expression(argument.value)
@@ -132,14 +144,17 @@ def _arguments(s: Session, node: ast.Call) -> Arguments:
                     argument, "H0104", "only a tuple known at compile time can be spread"
                 )
             positional += operand.items
+            places += [argument] * len(operand.items)
         else:
             positional.append(s.expression(argument))
+            places.append(argument)
     named = {}
     for keyword in node.keywords:
         if keyword.arg is None:
             raise s.refuse(keyword.value, "H0104", "'**' in a call is not supported in kernels")
         named[keyword.arg] = s.expression(keyword.value)
-    return Arguments(node, tuple(positional), named)
+        places.append(keyword.value)
+    return Arguments(node, tuple(positional), named, tuple(places))
 
 
 def _static(s: Session, node: ast.Call) -> Operand:
@@ -284,19 +299,19 @@ def call_overloads(
     s: Session, arguments: Arguments, name: str, functions: Sequence[FunctionType]
 ) -> Operand:
     """Choose the overload that needs the fewest conversions, and inline it."""
-    if name in ("min", "max") and len(arguments.positional) > 2 and not arguments.named:
-        first = Arguments(arguments.node, arguments.positional[:-1], {})
-        left = call_overloads(s, first, name, functions)
-        pair = (left, arguments.positional[-1])
-        return call_overloads(s, Arguments(arguments.node, pair, {}), name, functions)
-    found = [c for f in functions if (c := _match(s, f, arguments)) is not None]
+    answers = [_match(s, f, arguments) for f in functions]
+    found = [answer for answer in answers if isinstance(answer, _Candidate)]
     if not found:
-        raise _no_overload(s, arguments, name, functions)
+        for answer in answers:
+            if isinstance(answer, Refused):
+                raise answer  # all fits but one literal
+        raise no_overload(s, arguments, name, functions)
     best = min(found, key=lambda c: c.cost)
     return inline(s, arguments.node, best.function, best.operands)
 
 
-def _match(s: Session, function: FunctionType, arguments: Arguments) -> _Candidate | None:
+def _match(s: Session, function: FunctionType, arguments: Arguments) -> _Candidate | Refused | None:
+    """How an overload takes the arguments; why not, where it is one literal; None otherwise."""
     parameters = parameters_of(function)
     bound = _bind_arguments(s, parameters, arguments)
     if bound is None:
@@ -308,36 +323,33 @@ def _match(s: Session, function: FunctionType, arguments: Arguments) -> _Candida
     known: dict[str, Any] = dict(classes)
     for parameter in parameters:
         operand = bound[parameter.name]
-        step = _fit(s, _pattern_of(parameter), operand, known)
+        step = _fit(s, pattern_of(parameter), operand, known)
         if step is None:
             return None
         cost += step
     mark = s.builder.mark()
     try:
         operands = {
-            p.name: _adapted(s, arguments.node, _pattern_of(p), bound[p.name], known)
+            p.name: _adapted(s, arguments.at(bound[p.name]), pattern_of(p), bound[p.name], known)
             for p in parameters
         }
-    except Refused:
+    except Refused as refused:
         s.builder.rollback(mark)
-        return None
+        return refused
     return _Candidate(cost, function, operands)
-
-
-def _pattern_of(parameter: ParameterSource) -> Pattern:
-    return as_type(parameter.annotation) if parameter.has_annotation else Any
 
 
 def _bind_arguments(
     s: Session, parameters: Sequence[ParameterSource], arguments: Arguments
 ) -> dict[str, Operand] | None:
     """Operands by parameter name, defaults filled in; None when names or counts do not fit."""
-    names = [p.name for p in parameters]
-    if len(arguments.positional) > len(names):
+    ordered = [p.name for p in parameters if p.by_position]
+    named = {p.name for p in parameters if p.by_name}
+    if len(arguments.positional) > len(ordered):
         return None
-    bound: dict[str, Operand] = dict(zip(names, arguments.positional, strict=False))
+    bound: dict[str, Operand] = dict(zip(ordered, arguments.positional, strict=False))
     for name, operand in arguments.named.items():
-        if name not in names or name in bound:
+        if name not in named or name in bound:
             return None
         bound[name] = operand
     for parameter in parameters:
@@ -351,16 +363,22 @@ def _bind_arguments(
 def _class_types(
     s: Session, parameters: Sequence[ParameterSource], bound: Mapping[str, Operand]
 ) -> dict[str, Scalar] | None:
-    """The type that each type class of a signature stands for: where its arguments meet."""
-    groups: dict[TypeClass, list[Operand]] = {}
+    """The type that each type class of a signature stands for: where its arguments meet.
+
+    A component type counts too, so that literals next to a ``vec3d`` become float64.
+    """
+    groups: dict[TypeClass, list[Scalar | Literal | None]] = {}
     for parameter in parameters:
-        pattern = _pattern_of(parameter)
+        pattern, operand = pattern_of(parameter), bound[parameter.name]
         if isinstance(pattern, TypeClass):
-            groups.setdefault(pattern, []).append(bound[parameter.name])
+            groups.setdefault(pattern, []).append(_scalar_or_literal(operand))
+        elif isinstance(cls := getattr(pattern, "dtype", None), TypeClass):
+            component = composite_scalar(operand.type) if isinstance(operand, Value) else None
+            groups.setdefault(cls, []).append(component)
     out = {}
-    for cls, operands in groups.items():
-        t = _common_type(operands)
-        if t is not None and t not in cls.members and all(isinstance(o, Literal) for o in operands):
+    for cls, given in groups.items():
+        t = _common_type(given)
+        if t is not None and t not in cls.members and all(isinstance(x, Literal) for x in given):
             t = join(t, _F32)  # ``wp.sqrt(2)``
         if t is None or t not in cls.members:
             return None
@@ -368,21 +386,25 @@ def _class_types(
     return out
 
 
-def _common_type(operands: Sequence[Operand]) -> Scalar | None:
-    typed = [o.type for o in operands if isinstance(o, Value)]
-    t: Type | None = typed[0] if typed else None
+def _scalar_or_literal(operand: Operand) -> Scalar | Literal | None:
+    if isinstance(operand, Value):
+        return operand.type if isinstance(operand.type, Scalar) else None
+    return operand if isinstance(operand, Literal) else None
+
+
+def _common_type(given: Sequence[Scalar | Literal | None]) -> Scalar | None:
+    """Where types and literals meet; None where they do not, or one is neither."""
+    typed = [x for x in given if isinstance(x, Scalar)]
+    literals = [x for x in given if isinstance(x, Literal)]
+    if len(typed) + len(literals) < len(given):
+        return None
+    t: Scalar | None = typed[0] if typed else literal_type(literals.pop(0).value)
     for other in typed[1:]:
-        t = join(t, other) if isinstance(t, Scalar) and isinstance(other, Scalar) else None
-    for operand in operands:
-        if isinstance(operand, Literal):
-            own = literal_type(operand.value)
-            if t is None and not typed:
-                t = own
-            elif isinstance(t, Scalar) and not fits(operand.value, t):
-                t = join(t, own)
-        elif not isinstance(operand, Value):
-            return None
-    return t if isinstance(t, Scalar) else None
+        t = join(t, other) if t is not None else None
+    for literal in literals:
+        if t is not None and not fits(literal.value, t):
+            t = join(t, literal_type(literal.value))
+    return t
 
 
 _F32 = literal_type(0.0)
@@ -392,8 +414,8 @@ def _fit(s: Session, pattern: Pattern, operand: Operand, known: dict[str, Any]) 
     """Cost of giving ``operand`` to a parameter, None when it does not fit."""
     if pattern is Any:
         return 8
-    if pattern is None or isinstance(operand, (Static, Several)):
-        return 8 if callable(getattr(operand, "object", None)) else None
+    if pattern is None:  # annotated with what is no type, such as Callable
+        return 8 if isinstance(operand, Static) and callable(operand.object) else None
     if isinstance(pattern, TypeClass):
         t = known[pattern.name]
         own = (
@@ -408,7 +430,10 @@ def _fit(s: Session, pattern: Pattern, operand: Operand, known: dict[str, Any]) 
         return 0 if literal_type(operand.value) is pattern else 1
     if not isinstance(operand, Value):
         return None
-    if match_pattern(pattern, operand.type, known):
+    t = operand.type
+    if isinstance(t, Array) and t.space != "global":  # the body is inlined: any memory will do
+        t = Array(t.dtype, t.ndim)
+    if match_pattern(pattern, t, known):
         return 2 if is_generic(pattern) else 0
     if isinstance(pattern, Scalar) and isinstance(operand.type, Scalar):
         return 3 if can_widen(operand.type, pattern) else None
@@ -425,48 +450,6 @@ def _adapted(
             return widen(s, node, operand, pattern)
         return as_value(s, node, operand)
     return operand
-
-
-def _no_overload(
-    s: Session, arguments: Arguments, name: str, functions: Sequence[FunctionType]
-) -> Refused:
-    given = [describe(o) for o in arguments.positional]
-    given += [f"{k}={describe(o)}" for k, o in arguments.named.items()]
-    notes = [Note(f"it accepts {name}{signature_text(f)}") for f in functions]
-    names = [p.name for f in functions for p in parameters_of(f)]
-    wrong = [k for k in arguments.named if k not in names]
-    hint = ""
-    if wrong:
-        near = near_miss(wrong[0], names)
-        hint = f"'{wrong[0]}' is not a parameter" + (f"; did you mean {near}?" if near else "")
-    count = len(arguments.positional) + len(arguments.named)
-    counts = {len(parameters_of(f)) for f in functions}
-    code = "H0305" if wrong or (len(functions) == 1 and count not in counts) else "H0203"
-    return s.refuse(
-        arguments.node,
-        code,
-        f"'{name}' does not take ({', '.join(given)})",
-        "these arguments fit no signature",
-        notes,
-        hint,
-    )
-
-
-def signature_text(function: FunctionType) -> str:
-    """``(x: float32, n: int32 = 1)`` as users write it."""
-    parts = []
-    for p in parameters_of(function):
-        pattern = _pattern_of(p)
-        kind = "Any" if pattern is Any or pattern is None else _pattern_text(pattern)
-        parts.append(f"{p.name}: {kind}" + (f" = {p.default!r}" if p.has_default else ""))
-    return f"({', '.join(parts)})"
-
-
-def _pattern_text(pattern: Pattern) -> str:
-    if isinstance(pattern, TypeClass):
-        return pattern.name
-    t = as_concrete(pattern)
-    return repr(pattern) if t is None else describe_type(t)
 
 
 # -- inlining
@@ -525,6 +508,7 @@ def _scoped(
 ) -> Operand:
     """A function with early returns; return types climb until all returns agree."""
     target, mark = s.frame.targets[0], s.builder.mark()
+    failures = s.failures
     while True:
         s.frame.env, s.frame.targets = dict(env), [target]
         s.builder.open()
@@ -545,6 +529,8 @@ def _scoped(
                 raise
             target.types = retype.types
             s.builder.rollback(mark)
+    if s.failures > failures:
+        raise Refused(None)  # what it returns is not known
     region = s.builder.close()
     results = s.builder.emit("scope", (), target.types or (), (region,))
     if target.returns == -1 and results:

@@ -11,7 +11,8 @@ import numpy as np
 from heald.diagnostics import Diagnostic
 from heald.frontend.operands import Binding, Operand, Refused, Several, Static, Unset, literal_of
 from heald.frontend.session import Session, near_miss
-from heald.types import Array, Scalar, as_concrete, leaves
+from heald.ir import Value
+from heald.types import Array, Scalar, Struct, Type, array_leaves, as_concrete
 
 
 def read_name(s: Session, node: ast.Name) -> Operand:
@@ -42,6 +43,29 @@ def read_name(s: Session, node: ast.Name) -> Operand:
     return operand_of(s, node, found[0])
 
 
+def captured(s: Session, node: ast.expr) -> tuple[Any, ...]:
+    """The Python object that a captured name or a chain of attributes means, in a tuple of one.
+
+    Empty for anything else.  This is how an enum member or a named tuple has attributes.
+    """
+    match node:
+        case ast.Name(id=name):
+            entry = s.frame.env.get(name)
+            if isinstance(entry, Binding) and isinstance(entry.operand, Static):
+                return (entry.operand.object,)
+            if entry is not None or name in s.frame.source.local_names:
+                return ()
+            found: tuple[Any, ...] = s.frame.source.lookup(name)
+            return found
+        case ast.Attribute(value=base, attr=name):
+            found = captured(s, base)
+            try:
+                return (getattr(found[0], name),) if found else ()
+            except Exception:  # noqa: BLE001 - reported where the attribute itself is lowered
+                return ()
+    return ()
+
+
 def operand_of(s: Session, node: ast.AST, value: Any) -> Operand:
     """A captured Python object: numbers become literals, host vectors constants, the rest stays
     Python."""
@@ -63,20 +87,29 @@ def operand_of(s: Session, node: ast.AST, value: Any) -> Operand:
     composite = as_concrete(described)
     if composite is None or isinstance(composite, Array):
         raise _unusable(s, node, value, "an array is passed as an argument, not captured")
-    constants = []
-    for leaf, x in zip(leaves(composite), value.leaves, strict=True):
-        if isinstance(leaf, Array):
-            why = "a struct with arrays is passed as an argument, not captured"
-            raise _unusable(s, node, value, why)
-        constants.append(s.const(leaf, leaf(x).item()))
-    return s.builder.compose(composite, constants)
+    if array_leaves(composite):
+        raise _unusable(
+            s, node, value, "a struct with arrays is passed as an argument, not captured"
+        )
+    return s.builder.compose(composite, _constants(s, composite, value))
+
+
+def _constants(s: Session, t: Type, value: Any) -> list[Value]:
+    """The leaves of a host value of type ``t``."""
+    match t:
+        case Scalar():
+            return [s.const(t, value)]
+        case Struct():
+            return [c for name, f in t.fields for c in _constants(s, f, getattr(value, name))]
+    assert not isinstance(t, Array)
+    return [s.const(t.dtype, x) for x in value.leaves]
 
 
 def _unusable(s: Session, node: ast.AST, value: Any, why: str) -> Refused:
     return s.refuse(
         node,
         "H0304",
-        f"captured {type(value).__name__} cannot be used in a kernel",
+        f"a captured {type(value).__name__} cannot be used in a kernel",
         why,
         hint="numbers, vectors, functions and types are compiled in; pass the rest as arguments",
     )

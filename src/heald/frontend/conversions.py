@@ -49,8 +49,10 @@ def _does_not_fit(s: Session, node: ast.AST, literal: Literal, t: Scalar) -> Ref
         hint += f"; wp.{wider.public}({value}) is a value of a wider type" if wider else ""
     elif t.is_integer or t is b1:
         hint = f"write wp.{name}({value!r}) if the conversion is meant"
-    elif isinstance(value, int):
+    elif isinstance(value, int) and value.bit_length() <= t.bits:
         hint = f"no {name} is exactly this integer; write {value}.0 for the nearest"
+    elif isinstance(value, int):
+        hint = ""
     else:
         hint = f"wp.float64({value!r}) is a value of a wider type" if t is not f64 else ""
     return s.refuse(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from heald.frontend.arithmetic import binary_expression, compare, negation, unary
 from heald.frontend.calls import call
-from heald.frontend.captures import operand_of, read_name
+from heald.frontend.captures import read_name
 from heald.frontend.conversions import is_plain, join_types, meeting_type, truth, widen
 from heald.frontend.operands import (
     Binding,
@@ -50,7 +50,7 @@ def expression(s: Session, node: ast.expr) -> Operand:
         case ast.Name():
             return read_name(s, node)
         case ast.Attribute():
-            return attribute(s, node, operand_of)
+            return attribute(s, node)
         case ast.Subscript():
             return subscript(s, node)
         case ast.UnaryOp(op=ast.Not()):

@@ -19,10 +19,24 @@ from heald.frontend.operands import (
     Shape,
     Static,
     describe,
+    describe_type,
+    spell,
 )
 from heald.frontend.session import Session, near_miss
 from heald.ir import ATOMICS, Value
-from heald.types import Array, Matrix, Scalar, Struct, Type, as_concrete, f32, f64, leaves
+from heald.types import (
+    Array,
+    Matrix,
+    Scalar,
+    Struct,
+    Type,
+    array_leaves,
+    as_concrete,
+    b1,
+    f32,
+    f64,
+    leaves,
+)
 
 _MAX_RANK = 4
 _MAX_LOCAL_ELEMENTS = 1 << 16
@@ -30,16 +44,24 @@ _MAX_LOCAL_ELEMENTS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The operands of a call."""
+    """The operands of a call, and where each is written: ``places`` of the positional ones in
+    order, then of the named ones."""
 
     node: ast.AST
     positional: tuple[Operand, ...]
     named: Mapping[str, Operand]
+    places: tuple[ast.AST, ...] = ()
+
+    def at(self, operand: Operand) -> ast.AST:
+        """Where an argument is written; the whole call where it is none."""
+        given = (*self.positional, *self.named.values())
+        pairs = zip(self.places, given, strict=False)
+        return next((place for place, o in pairs if o is operand), self.node)
 
     def only_positional(self, s: Session) -> tuple[Operand, ...]:
         """The positional operands of a call that takes no keywords."""
-        for name in self.named:
-            raise s.refuse(self.node, "H0305", f"there is no parameter '{name}' here")
+        for name, operand in self.named.items():
+            raise s.refuse(self.at(operand), "H0305", f"there is no parameter '{name}' here")
         return self.positional
 
     def bind(self, s: Session, names: tuple[str, ...], required: int) -> dict[str, Operand]:
@@ -53,9 +75,10 @@ class Arguments:
         bound = dict(zip(names, self.positional, strict=False))
         for name, operand in self.named.items():
             if name not in names or name in bound:
-                near = near_miss(name, names)
+                near = near_miss(name, names) if name not in names else ""
                 hint = f"did you mean {near}?" if near else f"parameters are {', '.join(names)}"
-                raise s.refuse(self.node, "H0305", f"'{name}' is not a free parameter", hint=hint)
+                what = "is given twice" if name in bound else "is not a parameter"
+                raise s.refuse(self.at(operand), "H0305", f"'{name}' {what}", hint=hint)
             bound[name] = operand
         for name in names[:required]:
             if name not in bound:
@@ -79,19 +102,19 @@ def _intrinsic(name: str) -> Callable[[Intrinsic], Intrinsic]:
 # -------------------------------------------------------------------------------------------------
 
 
-def thread_indices(s: Session, node: ast.AST, count: int) -> Operand:
+def thread_indices(s: Session, node: ast.AST, count: int) -> tuple[Value, ...]:
     """``tid`` on ``count`` dimensions."""
-    if not 1 <= count <= _MAX_RANK:
+    if not 1 <= count <= _MAX_RANK:  # the targets of `i, j = wp.tid()`
         raise s.refuse(node, "H0206", f"a launch has 1 to {_MAX_RANK} dimensions, not {count}")
     s.rank = max(s.rank, count)
-    values = [s.builder.emit("tid", (), (s.options.index,), axis=k)[0] for k in range(count)]
-    return values[0] if count == 1 else Several(tuple(values))
+    return tuple(s.builder.emit("tid", (), (s.options.index,), axis=k)[0] for k in range(count))
 
 
 @_intrinsic("tid")
 def _tid(s: Session, arguments: Arguments) -> Operand:
     arguments.bind(s, (), 0)
-    return thread_indices(s, arguments.node, 1)
+    (index,) = thread_indices(s, arguments.node, 1)
+    return index
 
 
 @_intrinsic("block_dim")
@@ -117,7 +140,7 @@ def _len(s: Session, arguments: Arguments) -> Operand:
             return extent_of(s, operand, 0)
         case Value() if composite_scalar(operand.type) is not None:
             return Literal(shape_of(operand.type)[0])
-    raise s.refuse(arguments.node, "H0201", f"{describe(operand)} has no length")
+    raise s.refuse(arguments.at(operand), "H0201", f"{describe(operand)} has no length")
 
 
 @_intrinsic("type")
@@ -125,7 +148,7 @@ def _type(s: Session, arguments: Arguments) -> Operand:
     operand = arguments.bind(s, ("x",), 1)["x"]
     if isinstance(operand, (Value, Literal)):
         return Static(s.type_of(operand))
-    raise s.refuse(arguments.node, "H0107", f"type() of {describe(operand)}")
+    raise s.refuse(arguments.at(operand), "H0107", f"{describe(operand)} has no type in a kernel")
 
 
 # -- memory
@@ -139,9 +162,12 @@ def _zeros(s: Session, arguments: Arguments) -> Operand:
     shape = _static_shape(s, arguments, bound["shape"])
     annotation = bound["dtype"]
     dtype = as_concrete(annotation.object) if isinstance(annotation, Static) else None
-    if dtype is None or isinstance(dtype, Array):
+    if dtype is None or isinstance(dtype, Array) or array_leaves(dtype):
         raise s.refuse(
-            arguments.node, "H0207", "dtype must be a scalar, vector, matrix or struct type"
+            arguments.at(annotation),
+            "H0207",
+            f"{describe(annotation)} cannot be the element type of a local array",
+            hint="elements are scalars, vectors, matrices, or structs without arrays",
         )
     t = Array(dtype, len(shape), "local", shape)
     (value,) = s.builder.emit("alloc", (), (t,))
@@ -157,17 +183,20 @@ def _static_shape(s: Session, arguments: Arguments, operand: Operand) -> tuple[i
         total *= extent
     if len(shape) != len(extents) or not 1 <= len(shape) <= _MAX_RANK or min(shape) < 1:
         raise s.refuse(
-            arguments.node,
+            arguments.at(operand),
             "H0107",
-            "the shape of a local array is 1 to 4 positive numbers known at compile time",
-            hint="wp.constant, captured numbers and literals are known",
+            "the shape of a local array is 1 to 4 positive integers known at compile time",
+            describe(operand),
+            hint="literals and captured numbers are known; for a size known at run time pass a "
+            "global array with a row for each thread",
         )
     if total > _MAX_LOCAL_ELEMENTS:
         raise s.refuse(
-            arguments.node,
-            "H0107",
-            f"a local array of {total} elements is too large",
-            hint=f"the limit is {_MAX_LOCAL_ELEMENTS} elements; use a global array",
+            arguments.at(operand),
+            "H0407",
+            f"a local array of {spell(total)} elements is too large",
+            hint=f"the limit is {_MAX_LOCAL_ELEMENTS} elements; pass a global array with a row for "
+            "each thread",
         )
     return shape
 
@@ -179,9 +208,12 @@ def _atomic(kind: str) -> Intrinsic:
         array, *rest = arguments.only_positional(s) or (Static(None),)
         if not (isinstance(array, Value) and isinstance(array.type, Array)):
             raise s.refuse(
-                arguments.node, "H0203", f"the first argument of atomic_{kind} is an array"
+                arguments.at(array),
+                "H0203",
+                f"atomic_{kind} takes an array, its indices and a value, not {describe(array)}",
             )
         t = array.type
+        check_atomic(s, arguments.at(array), kind, t.dtype)
         values = 2 if kind == "cas" else 1
         indices = [i for o in rest[: len(rest) - values] for i in _flat(o)]
         if len(rest) < values or len(indices) != t.ndim:
@@ -193,17 +225,32 @@ def _atomic(kind: str) -> Intrinsic:
                 f"{len(rest)} arguments after the array",
             )
         at = [
-            array_index(s, arguments.node, array, axis, s.as_number(arguments.node, o))
+            array_index(s, arguments.at(o), array, axis, s.as_number(arguments.at(o), o))
             for axis, o in enumerate(indices)
         ]
         operands = [
-            widen(s, arguments.node, s.as_number(arguments.node, o), t.dtype)
+            widen(s, arguments.at(o), s.as_number(arguments.at(o), o), t.dtype)
             for o in rest[len(rest) - values :]
         ]
         (old,) = s.builder.emit(f"atomic_{kind}", (array, *at, *operands), (t.dtype,))
         return old
 
     return lower
+
+
+def check_atomic(s: Session, node: ast.AST, kind: str, t: Type) -> None:
+    """Refuse an atomic operation that the elements of an array do not have."""
+    for leaf in leaves(t):
+        assert isinstance(leaf, Scalar)
+        if kind in ("and", "or", "xor") and leaf.is_float:
+            accepted = "integers and bools"
+        elif kind not in ("and", "or", "xor", "exch", "cas") and leaf is b1:
+            accepted = "numbers"
+        else:
+            continue
+        raise s.refuse(
+            node, "H0201", f"atomic {kind} works on {accepted}, not on {describe_type(leaf)}"
+        )
 
 
 def _flat(operand: Operand) -> tuple[Operand, ...]:
@@ -243,9 +290,11 @@ def _printed(s: Session, arguments: Arguments, operand: Operand) -> tuple[str, l
             return f"({', '.join(t for t, _ in printed)})", [v for _, p in printed for v in p]
         case Value() if not isinstance(operand.type, Array):
             if any(isinstance(leaf, Array) for leaf in leaves(operand.type)):
-                raise s.refuse(arguments.node, "H0201", "a struct with arrays cannot be printed")
+                raise s.refuse(
+                    arguments.at(operand), "H0201", "a struct with arrays cannot be printed"
+                )
             return _template(operand.type), list(s.builder.parts(operand))
-    raise s.refuse(arguments.node, "H0201", f"{describe(operand)} cannot be printed")
+    raise s.refuse(arguments.at(operand), "H0201", f"{describe(operand)} cannot be printed")
 
 
 def _template(t: Type) -> str:
@@ -273,8 +322,10 @@ def _printf(s: Session, arguments: Arguments) -> Operand:
     """C's printf with the conversions d i u x X o c e E f F g G a A."""
     template, *rest = arguments.only_positional(s) or (Static(None),)
     if not (isinstance(template, Static) and isinstance(template.object, str)):
-        raise s.refuse(arguments.node, "H0107", "the first argument of printf is a string literal")
-    text, letters = _parse_template(s, arguments, template.object)
+        raise s.refuse(
+            arguments.at(template), "H0107", "the first argument of printf is a string literal"
+        )
+    text, letters = _parse_template(s, arguments.at(template), template.object)
     if len(letters) != len(rest):
         raise s.refuse(
             arguments.node,
@@ -284,20 +335,19 @@ def _printf(s: Session, arguments: Arguments) -> Operand:
         )
     values = []
     for letter, operand in zip(letters, rest, strict=True):
-        value = as_value(s, arguments.node, s.as_number(arguments.node, operand))
+        place = arguments.at(operand)
+        value = as_value(s, place, s.as_number(place, operand))
         wants_float = letter in "eEfFgGaA"
         t = value.type
         if not isinstance(t, Scalar) or (t.is_float != wants_float):
             kind = "a float" if wants_float else "an integer"
-            raise s.refuse(
-                arguments.node, "H0201", f"%{letter} prints {kind}, not {describe(value)}"
-            )
+            raise s.refuse(place, "H0201", f"%{letter} prints {kind}, not {describe(value)}")
         values.append(value)
     _emit_print(s, text, values)
     return Static(None)
 
 
-def _parse_template(s: Session, arguments: Arguments, text: str) -> tuple[str, list[str]]:
+def _parse_template(s: Session, node: ast.AST, text: str) -> tuple[str, list[str]]:
     """The template without C length modifiers, and the letter of each conversion."""
     letters: list[str] = []
 
@@ -306,13 +356,18 @@ def _parse_template(s: Session, arguments: Arguments, text: str) -> tuple[str, l
         if letter == "%":
             return "%%"
         if letter not in "diuxXoceEfFgGaA":
-            raise s.refuse(arguments.node, "H0107", f"printf knows no conversion '{match.group()}'")
+            raise s.refuse(
+                node,
+                "H0107",
+                f"printf knows no conversion '{match.group()}'",
+                hint="integers: d i u x X o c, floats: e f g a; print(...) prints anything",
+            )
         letters.append(letter)
         return f"%{flags}{width}{precision or ''}{letter}"
 
     out = _CONVERSION.sub(one, text)
     if "%" in _CONVERSION.sub("", text):
-        raise s.refuse(arguments.node, "H0107", "a lone % in the format; write %% to print one")
+        raise s.refuse(node, "H0107", "a lone % in the format", hint="write %% to print one")
     return out, letters
 
 

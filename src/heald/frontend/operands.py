@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 from heald.diagnostics import Diagnostic, Span
@@ -17,6 +18,7 @@ from heald.types import (
     Transform,
     Type,
     Vector,
+    as_concrete,
     b1,
     f16,
     f32,
@@ -148,11 +150,34 @@ def describe(operand: Operand) -> str:
         case Literal(value):
             return f"the literal {spell(value)}"
         case Static(obj):
-            return f"{getattr(obj, '__qualname__', None) or repr(obj)} ({type(obj).__name__})"
+            return _describe_object(obj)
         case Several(items):
             return f"a tuple of {len(items)}"
         case Shape():
             return "a shape"
+
+
+def is_foreign(obj: Any) -> bool:
+    """Does a Python object mean nothing to kernels but to ``wp.static`` and ``is None``?"""
+    return not (obj is None or isinstance(obj, (str, ModuleType)) or callable(obj))
+
+
+def _describe_object(obj: Any) -> str:
+    """A Python object in a message."""
+    t = as_concrete(obj)
+    if t is not None:
+        return f"the type {describe_type(t)}"
+    if obj is None:
+        return "None"
+    if isinstance(obj, str):
+        return "a string"
+    if isinstance(obj, type):
+        return f"the class '{obj.__name__}'"
+    if isinstance(obj, ModuleType):
+        return f"the module '{obj.__name__}'"
+    if callable(obj):
+        return f"the function '{getattr(obj, '__name__', type(obj).__name__)}'"
+    return f"a Python {type(obj).__name__}"
 
 
 def spell(value: bool | int | float) -> str:

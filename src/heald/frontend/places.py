@@ -4,10 +4,11 @@ place."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import enum
 from dataclasses import dataclass, replace
+from typing import Any
 
-from heald.frontend.captures import read_name
+from heald.frontend.captures import captured, operand_of, read_name
 from heald.frontend.conversions import widen
 from heald.frontend.indexing import (
     Stretch,
@@ -214,20 +215,12 @@ def take(s: Session, value: Value, t: Type, positions: tuple[int, ...]) -> Value
 # -------------------------------------------------------------------------------------------------
 
 
-def attribute(s: Session, node: ast.Attribute, operand_of: Callable[..., Operand]) -> Operand:
+def attribute(s: Session, node: ast.Attribute) -> Operand:
     """``base.name`` as an expression."""
     base = s.expression(node.value)
     match base:
         case Static(obj):
-            try:
-                return operand_of(s, node, getattr(obj, node.attr))
-            except AttributeError:
-                near = near_miss(node.attr, dir(obj))
-                hint = f"did you mean {near}?" if near else ""
-                label = getattr(obj, "__name__", type(obj).__name__)
-                raise s.refuse(
-                    node, "H0303", f"'{label}' has no attribute '{node.attr}'", hint=hint
-                ) from None
+            return _captured_attribute(s, node, obj)
         case Value(type=Array() as t):
             match node.attr:
                 case "shape":
@@ -244,9 +237,33 @@ def attribute(s: Session, node: ast.Attribute, operand_of: Callable[..., Operand
                 return take(s, base, *found)
             if node.attr == "dtype" and not isinstance(base.type, (Scalar, Struct)):
                 return Static(base.type.dtype)
+            member = captured(s, node.value)
+            if member and isinstance(member[0], enum.Enum):
+                return _captured_attribute(s, node, member[0])
         case _:
+            found = captured(s, node.value)
+            if found:
+                return _captured_attribute(s, node, found[0])
             raise s.refuse(node, "H0303", f"{describe(base)} has no attribute '{node.attr}'")
     raise no_part(s, node, base.type)
+
+
+def _captured_attribute(s: Session, node: ast.Attribute, owner: Any) -> Operand:
+    try:
+        value = getattr(owner, node.attr)
+    except AttributeError:
+        near = near_miss(node.attr, dir(owner))
+        raise s.refuse(
+            node,
+            "H0303",
+            f"'{getattr(owner, '__name__', type(owner).__name__)}' has no attribute '{node.attr}'",
+            hint=f"did you mean {near}?" if near else "",
+        ) from None
+    except Exception as error:  # noqa: BLE001 - a property may raise anything
+        raise s.refuse(
+            node, "H0303", f"'{node.attr}' cannot be read: {type(error).__name__}: {error}"
+        ) from None
+    return operand_of(s, node, value)
 
 
 def _size(s: Session, array: Value, t: Array) -> Value:
@@ -285,7 +302,9 @@ def subscript(s: Session, node: ast.Subscript) -> Operand:
             return read_element(s, node, base, indices)
         case Value(type=Vector() | Matrix() | Quaternion() | Transform()):
             return _component(s, node, base)
-    raise s.refuse(node, "H0209", f"{describe(base)} cannot be indexed")
+        case Static():
+            raise s.no_value(node.value, base)
+    raise s.refuse(node.value, "H0209", f"{describe(base)} cannot be indexed")
 
 
 def _item(s: Session, node: ast.Subscript, items: tuple[Operand, ...]) -> Operand:
@@ -491,10 +510,11 @@ def _read_static(s: Session, place: Place) -> Value:
             )
 
 
-def write_place(s: Session, node: ast.AST, place: Place, operand: Operand) -> None:
-    """Assign to a place: store into memory, or rebind the variable to an updated value."""
+def write_place(s: Session, node: ast.AST, place: Place, operand: Operand, source: ast.AST) -> None:
+    """Assign ``operand``, the value of ``source``, to a place: store into memory, or rebind the
+    variable to an updated value."""
     with s.at(node):
-        value = widen(s, node, s.as_number(node, operand), place_type(place))
+        value = widen(s, source, s.as_number(source, operand), place_type(place))
         if place.dynamic:
             value = _dynamic_write(s, place, value)
         match place.root:

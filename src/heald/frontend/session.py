@@ -17,9 +17,11 @@ from heald.frontend.operands import (
     Literal,
     Operand,
     Refused,
+    Static,
     Target,
     Unset,
     describe,
+    is_foreign,
 )
 from heald.ir import Builder, Value
 from heald.ir.builder import round_constant
@@ -86,6 +88,7 @@ class Session:
         self.names: dict[Value, str] = {}
         self.literals: dict[Value, bool | int | float] = {}
         self.errors: list[Diagnostic] = []
+        self.failures = 0
         self.frame = frame
         self.inlining: list[tuple[Any, ...]] = []
         self._expression = expression
@@ -124,6 +127,7 @@ class Session:
 
     def report(self, refused: Refused) -> None:
         """Keep a mistake and go on; repeats (a loop is lowered again) are dropped."""
+        self.failures += 1
         if refused.diagnostic is not None and refused.diagnostic not in self.errors:
             self.errors.append(refused.diagnostic)
 
@@ -154,7 +158,16 @@ class Session:
         """``operand`` where a value is needed."""
         if isinstance(operand, (Value, Literal)):
             return operand
-        raise self.refuse(
+        raise self.no_value(node, operand)
+
+    def no_value(self, node: ast.AST, operand: Operand) -> Refused:
+        """The error for a compile-time object where a kernel needs a value."""
+        if isinstance(operand, Static) and is_foreign(operand.object):
+            hint = "numbers, vectors, functions and types are compiled in; "
+            hint += "pass arrays as arguments, and pick numbers out with wp.static(...)"
+            what = f"{describe(operand)} cannot be used in a kernel"
+            return self.refuse(node, "H0304", what, "captured by the kernel", hint=hint)
+        return self.refuse(
             node,
             "H0107",
             f"{describe(operand)} is not a value that a kernel can compute with",

@@ -155,6 +155,8 @@ class ParameterSource:
     annotation: Any
     default: Any
     node: ast.arg
+    by_position: bool = True
+    by_name: bool = True
 
     @property
     def has_default(self) -> bool:
@@ -195,7 +197,11 @@ def parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
         annotation = parameter.annotation
         if isinstance(annotation, str):
             annotation = _evaluate(source, nodes[name], annotation)
-        out.append(ParameterSource(name, annotation, parameter.default, nodes[name]))
+        by_position = parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+        by_name = parameter.kind is not inspect.Parameter.POSITIONAL_ONLY
+        out.append(
+            ParameterSource(name, annotation, parameter.default, nodes[name], by_position, by_name)
+        )
     return tuple(out)
 
 

@@ -12,7 +12,7 @@ from heald.frontend.calls import callee_of, intrinsic_name
 from heald.frontend.conversions import as_value, is_plain, join_types, widen
 from heald.frontend.expressions import condition
 from heald.frontend.indexing import extent_of
-from heald.frontend.intrinsics import thread_indices
+from heald.frontend.intrinsics import check_atomic, thread_indices
 from heald.frontend.loops import for_statement, loop_values, while_statement
 from heald.frontend.operands import (
     Binding,
@@ -34,7 +34,6 @@ from heald.frontend.places import (
     ElementRoot,
     Place,
     place_of,
-    place_type,
     read_place,
     update_atomically,
     write_place,
@@ -133,7 +132,7 @@ def _keyword(name: str) -> str:
 def _assign(s: Session, node: ast.Assign) -> None:
     operand = _thread_index_tuple(s, node) or s.expression(node.value)
     for target in node.targets:
-        assign(s, target, operand)
+        assign(s, target, operand, node.value)
 
 
 def _thread_index_tuple(s: Session, node: ast.Assign) -> Operand | None:
@@ -145,18 +144,19 @@ def _thread_index_tuple(s: Session, node: ast.Assign) -> Operand | None:
     if callee is None or intrinsic_name(callee) != "tid":
         return None
     with s.at(node.value):
-        return thread_indices(s, node.value, len(target.elts))
+        return Several(thread_indices(s, target, len(target.elts)))
 
 
-def assign(s: Session, target: ast.expr, operand: Operand) -> None:
-    """Give ``operand`` to a target."""
+def assign(s: Session, target: ast.expr, operand: Operand, source: ast.expr) -> None:
+    """Give ``operand``, the value of ``source``, to a target."""
     match target:
         case ast.Name():
-            _bind_name(s, target, operand)
+            _bind_name(s, target, operand, source)
         case ast.Tuple() | ast.List():
             items = unpack(s, target, operand, len(target.elts))
-            for element, item in zip(target.elts, items, strict=True):
-                assign(s, element, item)
+            sources = source.elts if isinstance(source, ast.Tuple) else [source] * len(items)
+            for element, item, written in zip(target.elts, items, sources, strict=True):
+                assign(s, element, item, written)
         case ast.Attribute() | ast.Subscript():
             place = place_of(s, target)
             if isinstance(place, Value):
@@ -166,9 +166,14 @@ def assign(s: Session, target: ast.expr, operand: Operand) -> None:
                     f"a whole {describe(place)} cannot be assigned in a kernel",
                     hint="give one index for each dimension, or loop over the elements",
                 )
-            write_place(s, target, place, operand)
+            write_place(s, target, place, operand, source)
         case _:
-            raise s.refuse(target, "H0109", "this cannot be assigned in a kernel")
+            raise s.refuse(
+                target,
+                "H0109",
+                "a starred target is not part of the kernel language",
+                hint="give each value a name",
+            )
 
 
 def unpack(s: Session, node: ast.AST, operand: Operand, count: int) -> tuple[Operand, ...]:
@@ -192,12 +197,12 @@ def unpack(s: Session, node: ast.AST, operand: Operand, count: int) -> tuple[Ope
     return found
 
 
-def _bind_name(s: Session, target: ast.Name, operand: Operand) -> None:
+def _bind_name(s: Session, target: ast.Name, operand: Operand, source: ast.AST) -> None:
     declared = s.frame.declared.get(target.id)
     if declared is not None:
-        operand = widen(s, target, s.as_number(target, operand), declared)
+        operand = widen(s, source, s.as_number(source, operand), declared)
     elif isinstance(operand, Literal):
-        operand = as_value(s, target, operand)
+        operand = as_value(s, source, operand)
     s.bind(target.id, operand, target)
 
 
@@ -216,7 +221,7 @@ def _annotated(s: Session, node: ast.AnnAssign) -> None:
         )
     s.frame.declared[node.target.id] = t
     if node.value is not None:
-        _bind_name(s, node.target, s.expression(node.value))
+        _bind_name(s, node.target, s.expression(node.value), node.value)
 
 
 def _augmented(s: Session, node: ast.AugAssign) -> None:
@@ -226,7 +231,7 @@ def _augmented(s: Session, node: ast.AugAssign) -> None:
         left = s.number(load)
         if not isinstance(left, Value) or not isinstance(left.type, Array):
             result = sum_or_binary(s, node, op, left, load, node.value)
-            _bind_name(s, node.target, result)
+            _bind_name(s, node.target, result, node)
             return
         raise s.refuse(node.target, "H0109", "a whole array cannot be updated; give an index")
     place = place_of(s, node.target)
@@ -234,7 +239,7 @@ def _augmented(s: Session, node: ast.AugAssign) -> None:
         raise s.refuse(node.target, "H0109", "a whole array cannot be updated; give every index")
     if not isinstance(place.root, ElementRoot):
         result = sum_or_binary(s, node, op, read_place(s, place), node.target, node.value)
-        write_place(s, node.target, place, result)
+        write_place(s, node.target, place, result, node)
         return
     _update_element(s, node, op, place, place.root)
 
@@ -254,13 +259,12 @@ def _update_element(
                 f"{op}= on a component chosen at run time cannot be atomic",
                 hint="write a[i][k] = a[i][k] + v where the element belongs to one thread",
             )
-        update_atomically(
-            s, node, place, _ATOMIC[op], widen(s, node.value, s.number(node.value), place.type)
-        )
+        check_atomic(s, node.target, _ATOMIC[op], place.type)
+        value = widen(s, node.value, s.number(node.value), place.type)
+        update_atomically(s, node, place, _ATOMIC[op], value)
         return
     left = read_place(s, place)
-    result = binary(s, node, op, left, s.number(node.value))
-    write_place(s, node.target, place, widen(s, node, result, place_type(place)))
+    write_place(s, node.target, place, binary(s, node, op, left, s.number(node.value)), node)
 
 
 def _assert(s: Session, node: ast.Assert) -> None:

@@ -22,6 +22,7 @@ from heald.ops import TABLE
 from heald.types import Array, Type, as_concrete
 
 _CELLS = count(1)
+assert wp.kernel  # the first public name loads the surface, `wp.types.vector` included
 
 
 def cell(text: str, **given: Any) -> dict[str, Any]:

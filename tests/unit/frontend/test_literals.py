@@ -38,21 +38,21 @@ def test_bools_meet_numbers_as_zero_and_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "literal", "code"),
+    ("expression", "literal"),
     [
-        ("a[0] + 16777217", "16777217", "H0202"),
-        ("1e300", "1e300", "H0202"),
-        ("float(10**400)", "10**400", "H0202"),
-        ("a[0] * 2**2000", "2**2000", "H0202"),
-        ("-a[0] + (-2**40 + 1)", "-2**40 + 1", "H0202"),
-        ("float(n[0] + 300)", "300", "H0202"),
-        ("float(n[0] == 1000)", "1000", "H0202"),
-        ("float(wp.uint8(-1))", "-1", "H0202"),
-        ("float(n[0] + BIG)", "BIG", "H0202"),
-        ("min(a[0], 1e300)", "1e300", "H0203"),
+        ("a[0] + 16777217", "16777217"),
+        ("1e300", "1e300"),
+        ("float(10**400)", "10**400"),
+        ("a[0] * 2**2000", "2**2000"),
+        ("-a[0] + (-2**40 + 1)", "-2**40 + 1"),
+        ("float(n[0] + 300)", "300"),
+        ("float(n[0] == 1000)", "1000"),
+        ("float(wp.uint8(-1))", "-1"),
+        ("float(n[0] + BIG)", "BIG"),
+        ("min(a[0], 1e300)", "1e300"),
     ],
 )
-def test_literal_that_does_not_fit_is_underlined(expression: str, literal: str, code: str) -> None:
+def test_literal_that_does_not_fit_is_underlined(expression: str, literal: str) -> None:
     found = refuse_text(
         f"""
         @wp.kernel
@@ -61,8 +61,8 @@ def test_literal_that_does_not_fit_is_underlined(expression: str, literal: str, 
         """,
         BIG=10**5000,
     )
-    assert found.code == code
-    assert pointed_at(found) == (literal if code == "H0202" else expression)
+    assert found.code == "H0202"
+    assert pointed_at(found) == literal
 
 
 def test_literals_of_any_size_fold_in_python() -> None:
