@@ -15,7 +15,7 @@ def drop_dead(kernel: Kernel) -> Kernel:
         %x = load %a, %i
         %y: f32, %z: f32 = if %c () {
           yield %p, %q
-        } {
+        } () {
           yield %q, %p
         }
         store %a, %i, %z
@@ -24,7 +24,7 @@ def drop_dead(kernel: Kernel) -> Kernel:
 
         %z: f32 = if %c () {
           yield %q
-        } {
+        } () {
           yield %p
         }
         store %a, %i, %z

@@ -27,7 +27,7 @@ def fold_constants(kernel: Kernel) -> Kernel:
         %5 = if %true () {
           %6 = load %a, %4
           yield %6
-        } {
+        } () {
           yield %x
         }
 
@@ -156,7 +156,7 @@ class _Fold(Rebuild):
     def _match(self, pattern: Pattern, value: Value, bound: dict[str, Value]) -> bool:
         match pattern:
             case Variable():
-                if pattern.constant and value not in self._constants:
+                if pattern.constant and not self._admits(pattern, value):
                     return False
                 return bound.setdefault(pattern.name, value) is value
             case Literal():
@@ -171,6 +171,11 @@ class _Fold(Rebuild):
                     self._match(inner, operand, bound)
                     for inner, operand in zip(pattern.operands, made.operands, strict=True)
                 )
+
+    def _admits(self, pattern: Variable, value: Value) -> bool:
+        number = self._constants.get(value)
+        assert isinstance(value.type, Scalar)
+        return number is not None and pattern.admits(number, value.type)
 
     def _build(self, pattern: Pattern, type: Scalar, bound: dict[str, Value]) -> Value | None:
         """The value of the right side of a rule, or None where it is not of ``type``."""

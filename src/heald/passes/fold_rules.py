@@ -119,6 +119,10 @@ _COMPARISONS = (
     rule("icmp.ne x ONES", "inot x"),
     rule("icmp.ne (zext x) 0", "icmp.ne x 0"),  # zeros that come in change nothing
     rule("icmp.eq (zext x) 0", "icmp.eq x 0"),
+    rule("icmp.slt (ixor x p) 0", "icmp.slt x 0"),  # the sign is that of x, as p has none
+    rule("icmp.sge (ixor x p) 0", "icmp.sge x 0"),
+    rule("iand (icmp.ne x 0) (icmp.slt x 0)", "icmp.slt x 0"),  # negative is not zero
+    rule("iand (icmp.slt x 0) (icmp.ne x 0)", "icmp.slt x 0"),
     rule("inot (icmp.eq x y)", "icmp.ne x y"),  # each order is total on integers
     rule("inot (icmp.ne x y)", "icmp.eq x y"),
     rule("inot (icmp.slt x y)", "icmp.sge x y"),

@@ -29,7 +29,7 @@ def normalise_exits(kernel: Kernel) -> Kernel:
         %c = icmp %i, %n [pred="sge"]
         if %c () {
           return
-        } {
+        } () {
           yield
         }
         store %a, %i, %x
@@ -40,7 +40,7 @@ def normalise_exits(kernel: Kernel) -> Kernel:
         %c = icmp %i, %n [pred="sge"]
         if %c () {
           yield
-        } {
+        } () {
           store %a, %i, %x
           yield
         }

@@ -1,7 +1,8 @@
 """Rewrite rules as text: ``("isub (iadd x y) y", "x")``, and how they match.
 
 A pattern is an op with its operands in prefix form.  A name of one letter stands for a value: ``c``
-and ``d`` for constants, the others for anything; the same name twice is the same value.
+and ``d`` for constants, ``p`` for constants whose top bit is clear, the others for anything; the same name
+twice is the same value.
 ``LOWEST``, ``HIGHEST`` and ``ONES`` are the least and the greatest number of the type and the one
 with all bits set; numbers with a point are floats, of which -0.0 and 0.0 differ.  ``icmp.slt`` is
 an ``icmp`` with that ``pred``.
@@ -20,14 +21,18 @@ Number = bool | int | float
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """Any value, or with ``constant`` any constant."""
+    """Any value, or with ``constant`` a constant that ``admits`` accepts."""
 
     name: str
 
     @property
     def constant(self) -> bool:
         """Does it match constants only?"""
-        return self.name in ("c", "d")
+        return self.name in ("c", "d", "p")
+
+    def admits(self, number: Number, type: Scalar) -> bool:
+        """May it stand for this constant?"""
+        return self.name != "p" or 0 <= number < 1 << (type.bits - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +142,7 @@ def to_source(pattern: Pattern) -> str:
 CONSTANT = "const"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RuleSet:
     """Rules, found by what an op and its operands look like."""
 
