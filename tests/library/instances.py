@@ -33,7 +33,7 @@ COMPONENTS = (f16, f32, f64, i32, u64)
 RESOURCES = frozenset({"Geometry", "Protocols"})
 """Groups whose builtins need a resource on the host."""
 
-EXTENTS = {"N": (2, 3, 4), "R": (2, 3), "C": (3,), "K": (2, 4)}
+EXTENTS = {"N": (2, 4), "R": (2, 3), "C": (3,), "K": (2, 4)}
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,32 @@ def _argument_first(better: Numpy) -> Numpy:
     return position
 
 
+def _spread(operation: Numpy) -> Numpy:
+    """A binary operation where one side may be a scalar for all components of the other."""
+
+    def apply(a: NDArray, b: NDArray) -> NDArray:
+        axes = max(a.ndim, b.ndim)
+        return operation(*(x.reshape(len(x), *[1] * (axes - x.ndim), *x.shape[1:]) for x in (a, b)))
+
+    return apply
+
+
+def _count(b: NDArray) -> NDArray:
+    return b & b.dtype.type(b.dtype.itemsize * 8 - 1)
+
+
 EXACT: dict[str, Numpy] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": _spread(np.multiply),
+    "neg": np.negative,
+    "unot": lambda a: a == 0,
+    "bit_and": np.bitwise_and,
+    "bit_or": np.bitwise_or,
+    "bit_xor": np.bitwise_xor,
+    "lshift": lambda a, b: a << _count(b),
+    "rshift": lambda a, b: a >> _count(b),
+    "invert": np.invert,
     "min": _minimum,
     "max": _maximum,
     "clamp": lambda x, low, high: _minimum(_maximum(x, low), high),
@@ -71,7 +96,7 @@ EXACT: dict[str, Numpy] = {
     "floordiv": _floordiv,
     "floormod": np.mod,
     "mod": np.fmod,
-    "div": lambda a, b: a.reshape(-1, *[1] * (b.ndim - 1)) / b,
+    "div": _spread(np.divide),
     "round": _round,
     "frac": lambda x: x - np.trunc(x),
     "isnan": _any(np.isnan),

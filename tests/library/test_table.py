@@ -23,7 +23,7 @@ def test_names_are_found_and_others_are_not() -> None:
 def test_overloads_of_all_topics_are_one_builtin() -> None:
     assert matrix.mul is quaternion.mul is transform.mul
     modules = {f.__module__.rpartition(".")[2] for f in matrix.mul.overloads}
-    assert modules == {"matrix", "quaternion", "transform"}
+    assert modules > {"matrix", "quaternion", "transform"}
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ GROUP = "Matrix math"
 
 @builtin(group=GROUP, accuracy=Scaled(4))
 def mul(a: Mat(Scalar, R, K), b: Mat(Scalar, K, C)) -> Mat(Scalar, R, C):
-    """The product ``a * b`` (also written ``a @ b``) of matrices, of a matrix and a column vector,
-    of a row vector and a matrix, of quaternions (Hamilton's), or of transforms (``b`` first).
+    """``a * b``: of numbers, of a number with every component, or a product of matrices (also
+    ``a @ b``), of a matrix and a column, of a row and a matrix, of quaternions (Hamilton's), of
+    transforms (``b`` is applied first).
 
     Sums run from the first term to the last, each term an fma in float32 and float64.
 

@@ -1,0 +1,229 @@
+"""The operators as functions, for code that passes functions around.
+
+The products of matrices, quaternions and transforms are in the files of these.
+"""
+
+from heald.library.language import C, Float, Int, Mat, N, Quat, R, Scalar, Vec, Xform, bool_
+from heald.library.registry import Exact, builtin
+
+GROUP = "Operators"
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def add(a: Scalar, b: Scalar) -> Scalar:
+    """``a + b``; of composites of one type, component by component.
+
+    >>> wp.add(1.0, 2.0)
+    3.0
+    """
+    return a + b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def add(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Vec(Scalar, N):
+    return a + b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def add(a: Mat(Scalar, R, C), b: Mat(Scalar, R, C)) -> Mat(Scalar, R, C):
+    return a + b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def add(a: Quat(Float), b: Quat(Float)) -> Quat(Float):
+    return a + b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def add(a: Xform(Float), b: Xform(Float)) -> Xform(Float):
+    return a + b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def sub(a: Scalar, b: Scalar) -> Scalar:
+    """``a - b``; of composites of one type, component by component.
+
+    >>> wp.sub(1.0, 2.0)
+    -1.0
+    """
+    return a - b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def sub(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Vec(Scalar, N):
+    return a - b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def sub(a: Mat(Scalar, R, C), b: Mat(Scalar, R, C)) -> Mat(Scalar, R, C):
+    return a - b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def sub(a: Quat(Float), b: Quat(Float)) -> Quat(Float):
+    return a - b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def sub(a: Xform(Float), b: Xform(Float)) -> Xform(Float):
+    return a - b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def mul(a: Scalar, b: Scalar) -> Scalar:
+    return a * b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def mul(a: Vec(Scalar, N), b: Scalar) -> Vec(Scalar, N):
+    return a * b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def mul(a: Scalar, b: Vec(Scalar, N)) -> Vec(Scalar, N):
+    return a * b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def mul(a: Mat(Scalar, R, C), b: Scalar) -> Mat(Scalar, R, C):
+    return a * b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def mul(a: Scalar, b: Mat(Scalar, R, C)) -> Mat(Scalar, R, C):
+    return a * b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def mul(a: Quat(Float), b: Float) -> Quat(Float):
+    return a * b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def mul(a: Float, b: Quat(Float)) -> Quat(Float):
+    return a * b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def mul(a: Xform(Float), b: Float) -> Xform(Float):
+    return a * b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def mul(a: Float, b: Xform(Float)) -> Xform(Float):
+    return a * b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def div(a: Vec(Float, N), b: Float) -> Vec(Float, N):
+    return a / b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def div(a: Mat(Float, R, C), b: Float) -> Mat(Float, R, C):
+    return a / b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def div(a: Quat(Float), b: Float) -> Quat(Float):
+    return a / b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def neg(x: Scalar) -> Scalar:
+    """``-x``; of a composite, component by component.
+
+    >>> wp.neg(1.0)
+    -1.0
+    """
+    return -x
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def neg(x: Vec(Scalar, N)) -> Vec(Scalar, N):
+    return -x
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def neg(x: Mat(Scalar, R, C)) -> Mat(Scalar, R, C):
+    return -x
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def neg(x: Quat(Float)) -> Quat(Float):
+    return -x
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def unot(a: bool_) -> bool_:
+    """``not a``.
+
+    >>> wp.unot(True)
+    False
+    """
+    return not a
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def unot(a: Int) -> bool_:
+    return a == 0
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def bit_and(a: Int, b: Int) -> Int:
+    """``a & b``.
+
+    >>> wp.bit_and(12, 10)
+    8
+    """
+    return a & b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def bit_or(a: Int, b: Int) -> Int:
+    """``a | b``.
+
+    >>> wp.bit_or(12, 10)
+    14
+    """
+    return a | b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def bit_xor(a: Int, b: Int) -> Int:
+    """``a ^ b``.
+
+    >>> wp.bit_xor(12, 10)
+    6
+    """
+    return a ^ b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def lshift(a: Int, b: Int) -> Int:
+    """``a << b``; the count is taken modulo the width.
+
+    >>> wp.lshift(3, 2)
+    12
+    """
+    return a << b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def rshift(a: Int, b: Int) -> Int:
+    """``a >> b``, keeping the sign of signed integers; the count is taken modulo the width.
+
+    >>> wp.rshift(-12, 2)
+    -3
+    """
+    return a >> b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def invert(a: Int) -> Int:
+    """``~a``: every bit flipped.
+
+    >>> wp.invert(0)
+    -1
+    """
+    return ~a
