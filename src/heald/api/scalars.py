@@ -97,11 +97,12 @@ def zero(t: Scalar) -> Number:
 
 
 def shortest(t: Scalar, value: Number) -> str:
-    """The shortest text that means this value of ``t``."""
+    """The shortest text that means this value of ``t``, in the form that Python gives floats."""
     if t is f64 or not t.is_float:
         return repr(value)
     with np.errstate(all="ignore"):
-        return str(np.float32(value) if t is bf16 else t.carrier.type(value))
+        digits = str(np.float32(value) if t is bf16 else t.carrier.type(value))
+    return repr(float(digits))
 
 
 def describe(value: object) -> str:
