@@ -1,0 +1,110 @@
+"""Arguments that are not exactly what a signature says: literals, mixed types, Python's names."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from library.harness import Typed, evaluate
+
+from heald.diagnostics import CompileError
+from heald.types import Scalar, Type, Vector, b1, f16, f32, f64, i32, i64, u8
+
+X = Typed(f32, np.array([-1.5, 0.25, 3.0], np.float32))
+I = Typed(i32, np.array([-2, 0, 5], np.int32))  # noqa: E741
+H = Typed(f16, np.array([-1.5, 0.25, 3.0], np.float16))
+
+
+def value(expression: str, result: Type, *inputs: Typed) -> Any:
+    return evaluate(expression, *inputs, results=[result])[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("expression", "inputs", "result", "expected"),
+    [
+        ("wp.clamp(x0, 0, 1)", [X], f32, [0.0, 0.25, 1.0]),
+        ("wp.clamp(x0, -1, 1)", [I], i32, [-1, 0, 1]),
+        ("wp.max(x0, 0)", [X], f32, [0.0, 0.25, 3.0]),
+        ("wp.min(2, x0)", [X], f32, [-1.5, 0.25, 2.0]),
+        ("wp.max(x0, x1)", [X, I], f32, [-1.5, 0.25, 5.0]),
+        ("min(x0, 1.0)", [X], f32, [-1.5, 0.25, 1.0]),
+        ("abs(x0)", [I], i32, [2, 0, 5]),
+        ("wp.pow(x0, 2)", [X], f32, [2.25, 0.0625, 9.0]),
+        ("x0 ** 3.0", [X], f32, [-3.375, 0.015625, 27.0]),
+        ("wp.sqrt(4)", [X], f32, [2.0, 2.0, 2.0]),
+        ("wp.exp(x0 * 0)", [I], f32, [1.0, 1.0, 1.0]),
+        ("wp.where(x0 > 0, 1.0, x0)", [X], f32, [-1.5, 1.0, 1.0]),
+        ("wp.where(x0, x0, 7)", [I], i32, [-2, 7, 5]),
+        ("x0 // 2", [I], i32, [-1, 0, 2]),
+        ("x0 % 3", [I], i32, [1, 0, 2]),
+        ("-x0 % 3", [I], i32, [2, 0, 1]),
+        ("x0 % 1.0", [X], f32, [0.5, 0.25, 0.0]),
+        ("x0 // 0.5", [X], f32, [-3.0, 0.0, 6.0]),
+        ("wp.abs(x0) + 1.0", [H], f16, [2.5, 1.25, 4.0]),
+        ("wp.lerp(0.0, 8.0, x0)", [X], f32, [-12.0, 2.0, 24.0]),
+        ("wp.sign(x0)", [I], i32, [-1, 1, 1]),
+    ],
+)
+def test_literals_and_mixed_types(
+    expression: str, inputs: list[Typed], result: Scalar, expected: list[float]
+) -> None:
+    assert value(expression, result, *inputs) == expected
+
+
+@pytest.mark.parametrize("t", [f16, f32, f64], ids=str)
+def test_a_half_stays_a_half(t: Scalar) -> None:
+    """The nearest overload is chosen: a result in a wider type could not be stored."""
+    x = Typed(t, np.array([0.5], t.carrier))
+    for name in ("sin", "exp", "sqrt", "tanh", "atan", "rsqrt", "degrees"):
+        (got,) = evaluate(f"wp.{name}(x0)", x, results=[t])
+        numpy_name = {"rsqrt": lambda v: 1 / math.sqrt(v), "degrees": math.degrees}
+        wanted = numpy_name.get(name, getattr(math, name, None))
+        assert wanted is not None
+        assert got[0] == pytest.approx(wanted(0.5), rel=2e-3)
+
+
+def test_names_of_python_are_the_builtins() -> None:
+    x = Typed(f32, np.array([0.5, 1.5], np.float32))
+    assert value("max(x0, 1.0, 1.25)", f32, x) == [1.25, 1.5]
+    assert value("pow(x0, 2.0)", f32, x) == [0.25, 2.25]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "wp.sin()",
+        "wp.sin(x0, x0)",
+        "wp.dot(x0, x0)",
+        "wp.floormod(x0, wp.quat_identity())",
+        "wp.rand_init(x0)",
+    ],
+)
+def test_what_fits_no_signature_is_refused(expression: str) -> None:
+    with pytest.raises(CompileError, match=r"H0203|H0305") as refused:
+        evaluate(expression, X, results=[f32])
+    assert "it accepts" in str(refused.value)
+
+
+def test_division_by_zero_is_a_fault_and_gives_zero() -> None:
+    zero = Typed(i32, np.zeros(3, np.int32))
+    for operator in ("//", "%"):
+        with pytest.raises(AssertionError, match="DIVISION"):
+            evaluate(f"x0 {operator} x1", I, zero, results=[i32])
+
+
+def test_integers_wrap_where_python_would_grow() -> None:
+    for t in (i32, i64):
+        low = Typed(t, np.array([t.lowest], t.carrier))
+        assert value("x0 // -1", t, low) == [t.lowest]
+        assert value("x0 % -1", t, low) == [0]
+        assert value("wp.abs(x0)", t, low) == [t.lowest]
+    assert value("x0 // x0", u8, Typed(u8, np.array([200], np.uint8))) == [1]
+
+
+def test_predicates_of_composites() -> None:
+    v3 = Vector(f32, 3)
+    rows = [[0, 1, 2], [math.nan, 0, 0], [0, -math.inf, 1]]
+    v = Typed(v3, np.array(rows, np.float32))
+    assert value("wp.isnan(x0)", b1, v) == [False, True, False]
+    assert value("wp.isinf(x0)", b1, v) == [False, False, True]
+    assert value("wp.isfinite(x0)", b1, v) == [True, False, False]
