@@ -10,6 +10,7 @@ from typing import Any
 
 from heald.api.calls import HostCall
 from heald.diagnostics import Diagnostic, TypingError
+from heald.frontend import remember
 
 _REGISTRY: dict[tuple[str, str], Function] = {}
 """Functions by module and qualified name, so that a second definition adds an overload."""
@@ -85,6 +86,7 @@ def func(
         raise TypingError(
             Diagnostic("H0102", f"@wp.func decorates a Python function, not {type(f).__name__}")
         )
+    remember(f)
     key = (f.__module__, name or f.__qualname__)
     known = _REGISTRY.get(key)
     if known is not None and _is_redefinition(known, f):

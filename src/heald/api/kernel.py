@@ -11,7 +11,7 @@ from typing import Any
 from heald.config import config
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.driver import Program, compile_program
-from heald.frontend import parameter_patterns
+from heald.frontend import parameter_patterns, remember
 from heald.types import Pattern, Type, as_concrete, is_generic
 
 _OPTIONS = frozenset({"enable_backward", "fast_math", "mode", "safety", "strict_fp"})
@@ -216,6 +216,7 @@ def kernel(
             Diagnostic("H0102", f"@wp.kernel decorates a Python function, not {type(f).__name__}")
         )
     check_options(options)
+    remember(f)
     home = module if isinstance(module, Module) else get_module(module or f.__module__)
     called = name or f.__name__
 

@@ -4,7 +4,7 @@
 from heald.frontend.lower import lower_call, lower_kernel, parameter_patterns
 from heald.frontend.machine import intrinsic
 from heald.frontend.session import Options, Resolver
-from heald.frontend.sources import read_source
+from heald.frontend.sources import read_source, remember
 
 __all__ = [
     "Options",
@@ -14,4 +14,5 @@ __all__ = [
     "lower_kernel",
     "parameter_patterns",
     "read_source",
+    "remember",
 ]

@@ -7,11 +7,14 @@ import ast
 import builtins
 import inspect
 import linecache
+import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from heald.diagnostics import CompileError, Diagnostic, Span
 
@@ -26,6 +29,7 @@ class FunctionSource:
     tree: ast.FunctionDef
     file: str
     lines: tuple[str, ...]
+    scope: Mapping[str, Any]
 
     @property
     def name(self) -> str:
@@ -68,7 +72,7 @@ class FunctionSource:
                 return (cell.cell_contents,)
             except ValueError:
                 return ()
-        for scope in (self.function.__globals__, vars(builtins)):
+        for scope in (self.scope, self.function.__globals__, vars(builtins)):
             value = scope.get(name, _MISSING)
             if value is not _MISSING:
                 return (value,)
@@ -81,12 +85,86 @@ class FunctionSource:
     def namespace(self) -> dict[str, Any]:
         """Globals and closure values as one dictionary, to evaluate annotations and
         ``wp.static``."""
-        names = dict(self.function.__globals__)
+        names = {**self.function.__globals__, **self.scope}
         for name in self.function.__code__.co_freevars:
             found = self.lookup(name)
             if found:
                 names[name] = found[0]
         return names
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """What is known of a function only while it is being defined."""
+
+    lines: tuple[str, ...]
+    scope: Mapping[str, Any]
+
+
+_DEFINITIONS: WeakKeyDictionary[FunctionType, _Definition] = WeakKeyDictionary()
+"""A cache: source and scope of functions that decorators saw."""
+
+
+def remember(function: FunctionType) -> None:
+    """Keep the source of a function as it is now, when Python has just compiled it.
+
+    A file that is edited later changes nothing.  Names that only annotations use are no closure
+    variables of a nested function, so their values are taken from the frames that define it.
+    """
+    file = function.__code__.co_filename
+    linecache.checkcache(file)
+    lines = _lines_of(function)
+    scope = {}
+    if lines and "<locals>" in function.__qualname__:
+        tree = (_functions_of(lines) or {}).get(_key_of(function))
+        scope = {} if tree is None else _defining_scope(function, _annotation_names(tree))
+    _DEFINITIONS[function] = _Definition(lines, scope)
+
+
+def _lines_of(function: FunctionType) -> tuple[str, ...]:
+    return _shared(*linecache.getlines(function.__code__.co_filename, function.__globals__))
+
+
+@lru_cache(maxsize=256)
+def _shared(*lines: str) -> tuple[str, ...]:
+    """One tuple for equal texts, however many functions a file has."""
+    return lines
+
+
+def _annotation_names(tree: _AnyFunction) -> set[str]:
+    """Every name in an annotation of a parameter or a local, strings included."""
+    found = [a.annotation for a in ast.walk(tree.args) if isinstance(a, ast.arg)]
+    found += [n.annotation for n in ast.walk(tree) if isinstance(n, ast.AnnAssign)]
+    names: set[str] = set()
+    for annotation in found:
+        for node in ast.walk(annotation) if annotation else ():
+            if isinstance(node, ast.Name):
+                names.add(node.id)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                names.update(re.findall(r"\w+", node.value))
+    return names
+
+
+def _defining_scope(function: FunctionType, names: set[str]) -> dict[str, Any]:
+    """The values of ``names`` in the functions around ``function``, which are being run."""
+    found: dict[str, Any] = {}
+    code = function.__code__
+    frame = sys._getframe(1)
+    while frame is not None:
+        if code in frame.f_code.co_consts:
+            code = frame.f_code
+            if code.co_name != "<module>":
+                local = frame.f_locals
+                found = {n: local[n] for n in names if n in local} | found
+        frame = frame.f_back  # type: ignore[assignment]
+    return found
+
+
+_AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _key_of(function: FunctionType) -> tuple[str, int]:
+    return function.__name__, function.__code__.co_firstlineno
 
 
 @lru_cache(maxsize=4096)
@@ -95,33 +173,42 @@ def read_source(function: FunctionType) -> FunctionSource:
 
     Raises:
         CompileError: H0106, the source is not available, is no longer what was compiled, or is a
-        lambda.
+        lambda.  H0101, it is a coroutine.
     """
-    code = function.__code__
-    file = code.co_filename
-    lines = tuple(linecache.getlines(file, function.__globals__))
+    file = function.__code__.co_filename
+    known = _DEFINITIONS.get(function)
+    lines = known.lines if known and known.lines else _lines_of(function)
     if not lines:
         raise _no_source(function, _why_no_source(file))
     functions = _functions_of(lines)
     if functions is None:
         raise _no_source(function, f"{file} no longer parses as Python")
-    tree = functions.get((function.__name__, code.co_firstlineno))
+    tree = functions.get(_key_of(function))
     if tree is None and function.__name__ == "<lambda>":
         raise _no_source(function, "it is a lambda; kernels and functions are written with def")
     if tree is None:
         raise _no_source(function, f"{file} has changed since the function was defined")
-    return FunctionSource(function, tree, file, lines)
+    if isinstance(tree, ast.AsyncFunctionDef):
+        raise CompileError(
+            Diagnostic(
+                "H0101",
+                "'async' is not part of the kernel language",
+                Span(file, tree.lineno, tree.col_offset, tree.lineno, tree.col_offset + 5),
+                hint="kernels run on every thread at once; there is nothing to await",
+            )
+        )
+    return FunctionSource(function, tree, file, lines, known.scope if known else {})
 
 
 @lru_cache(maxsize=256)
-def _functions_of(lines: tuple[str, ...]) -> Mapping[tuple[str, int], ast.FunctionDef] | None:
+def _functions_of(lines: tuple[str, ...]) -> Mapping[tuple[str, int], _AnyFunction] | None:
     try:
         module = ast.parse("".join(lines))
     except SyntaxError:
         return None
     found = {}
     for node in ast.walk(module):
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             found[node.name, first] = node
     return found

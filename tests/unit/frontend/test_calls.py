@@ -1,6 +1,7 @@
 """Calls: overloads, generics, defaults, keywords, inlining, and what calls refuse."""
 
 import math
+import os
 from collections.abc import Callable
 
 import numpy as np
@@ -120,8 +121,6 @@ def test_defaults_and_keywords() -> None:
     ],
 )
 def test_calls_that_do_not_fit(call: str, code: str, message: str, under: str) -> None:
-    import os
-
     def plain(x: float) -> float:
         return x
 
