@@ -57,27 +57,24 @@ class array:  # noqa: N801 - the name that users know
     """An array of 1 to 4 dimensions on a device.
 
     ``wp.array(data, dtype=..., shape=..., device=...)`` copies data: lists, numpy arrays, host
-    values, other
-    arrays.  Without ``dtype``, Python floats become float32 and ints int32, and numpy arrays keep
-    their
-    type.  ``copy=False`` shares the memory of a numpy array.  ``shape=`` without data gives memory
-    with
-    unspecified contents; ``ptr=`` describes memory of somebody else, which must outlive the array.
+    values, other arrays.  Without ``dtype``, Python floats become float32 and ints int32, and numpy
+    arrays keep their type.  ``copy=False`` shares the memory of a numpy array.  ``shape=`` without
+    data gives memory with unspecified contents; ``ptr=`` describes memory of somebody else, which
+    must outlive the array.
 
     In annotations, ``wp.array(dtype=float, ndim=2)``, ``wp.array(float)`` and ``wp.array[float]``
-    are the
-    types of parameters.
+    are the types of parameters.
 
     Args:
         data: what to copy or share.
         dtype: the element type: a scalar type, vector, matrix, quaternion, transformation or
-        struct.
+            struct.
         shape: extents; data is reshaped to them.
         strides: byte strides of the memory at ``ptr``.
         ptr: address of element (0, ..., 0).
         device: where the array lives; the current device by default.
         copy: False shares the memory of ``data``, which must be a numpy array that needs no
-        conversion.
+            conversion.
         ndim: number of dimensions, checked.
 
     Raises:
@@ -241,8 +238,8 @@ class array:  # noqa: N801 - the name that users know
     # --------------------------------------------------------------------- elements and views
 
     def __getitem__(self, key: Key) -> Any:
-        """One element as a Python number or host value (a copy), or a view that shares the
-        memory."""
+        """One element as a Python number or host value (a copy), or a view that shares the memory.
+        """
         offset, shape, strides = find_view(key, self._shape, self._strides)
         if shape:
             return self._view(self._ptr + offset, shape, strides)
@@ -472,8 +469,8 @@ def make_array(
     """An array over memory that is known to hold its elements and to live as long as ``owner``.
 
     Everything that makes arrays ends here.  The stride of a dimension with one element is never
-    used, so it is
-    set to what a contiguous array has; an array without elements points to zeros of its own.
+    used, so it is set to what a contiguous array has; an array without elements points to zeros of
+    its own.
     """
     made = object.__new__(array)
     made._element = element

@@ -120,8 +120,8 @@ def read_data(data: Any, element: Element | None, shape: tuple[int, ...] | None)
     """The elements that ``data`` means.
 
     Without ``element`` Python floats become float32, Python ints int32, and everything that has a
-    type keeps
-    it.  Numbers for vectors and the like have their axes last, or in groups along the last axis.
+    type keeps it.  Numbers for vectors and the like have their axes last, or in groups along the
+    last axis.
 
     Raises:
         TypingError: no numbers, or numbers that do not fit (H0712).

@@ -1,8 +1,7 @@
 """numpy arrays of any dtype to arrays on the carriers of Heald's types, or a refusal that says why.
 
 The rules are those of ``astype``, except that a number which the new type cannot hold is refused:
-an integer
-out of range, a finite float that would become infinite, a NaN or infinity as an integer.
+an integer out of range, a finite float that would become infinite, a NaN or infinity as an integer.
 """
 
 from __future__ import annotations

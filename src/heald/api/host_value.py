@@ -1,16 +1,13 @@
 """Vectors, matrices, quaternions and transformations on the host.
 
 There is one class for each type, made on first use: ``vec3f`` for ``Vector(f32, 3)`` and so on.  A
-value
-holds its leaves as Python numbers, each rounded to the type.  Values made by a constructor or an
-operator
-can be changed in place (``v.x = 1.0``); those read out of something else (an element of an array, a
-row of
-a matrix, the ``p`` of a transformation) are copies and refuse it, since the change would be lost.
+value holds its leaves as Python numbers, each rounded to the type.  Values made by a constructor or
+an operator can be changed in place (``v.x = 1.0``); those read out of something else (an element of
+an array, a row of a matrix, the ``p`` of a transformation) are copies and refuse it, since the
+change would be lost.
 
 ``+ - * / % @`` and negation are evaluated by what :func:`set_operators` installed, so that their
-bits are
-those of kernels.
+bits are those of kernels.
 """
 
 from __future__ import annotations
@@ -53,8 +50,7 @@ def set_operators(evaluate: Evaluate) -> None:
     """Install what evaluates operators on host values.
 
     ``evaluate(op, lhs, rhs)`` gets ``+ - * / % @`` with both operands, of which at least one is a
-    host
-    value, or ``neg`` with the operand and None; it returns the result, or NotImplemented.
+    host value, or ``neg`` with the operand and None; it returns the result, or NotImplemented.
     """
     _OPERATORS.evaluate = evaluate
 

@@ -19,8 +19,7 @@ def static(expression: _Value) -> _Value:
     """In a kernel: ``expression`` is evaluated by Python when the kernel is compiled.
 
     It sees captured names and what is known at compile time.  ``for i in wp.static(range(n))`` is
-    unrolled.
-    On the host it is its argument.
+    unrolled. On the host it is its argument.
     """
     return expression
 
@@ -47,8 +46,8 @@ def block_dim() -> int:
 
 @intrinsic("printf")
 def printf(fmt: str, *args: Any) -> None:
-    """C's printf with a literal format; lines come out by thread, then by order within the
-    thread."""
+    """C's printf with a literal format; lines come out by thread, then by order within the thread.
+    """
     _kernels_only("printf")
 
 

@@ -58,7 +58,7 @@ def launch(
         inputs: arguments in the order of the parameters.
         outputs: the rest of the arguments; the split is for readers only.
         device: where to run; the current device by default.  ``"sim"`` is the reference
-        interpreter.
+            interpreter.
         block_dim: threads of a block, 1 to 1024.
 
     Raises:

@@ -61,7 +61,7 @@ def load_ir(path: str | os.PathLike[str]) -> Kernel:
 
     Raises:
         CompileError: a file of another format version (H0902), damaged (H0903), or malformed
-        (H0904).
+            (H0904).
         OSError: the file cannot be read.
     """
     file = load_kernels(Path(path).read_bytes(), TABLE)

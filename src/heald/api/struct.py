@@ -38,8 +38,7 @@ class StructValue:
     """An instance of a struct on the host: one attribute for each field, zero until assigned.
 
     Assigning checks and copies (composites are values); arrays are held by reference.  Reading a
-    field gives
-    the part itself, so ``s.v.x = 1.0`` changes ``s``.
+    field gives the part itself, so ``s.v.x = 1.0`` changes ``s``.
     """
 
     __slots__ = (_PART,)
@@ -120,7 +119,7 @@ class StructValue:
 
         Raises:
             TypingError: wrong fields, or a number does not fit (H0712); a field is an array
-            (H0208).
+                (H0208).
         """
         require_element(cls.__heald_type__)
         given = np.asarray(record)
@@ -270,7 +269,7 @@ def require_element(t: Struct) -> None:
 
     Raises:
         TypingError: a field is an array (H0208): in memory that anybody can write it would be a raw
-        pointer.
+            pointer.
     """
     if array_leaves(t):
         raise TypingError(
@@ -310,8 +309,7 @@ def struct(cls: type) -> Any:
     """Make a struct of a class whose annotations are its fields, for kernels and host alike.
 
     Fields are scalars, vectors, matrices, quaternions, transformations, other structs, and (for
-    structs that
-    are passed by value) arrays.  Fields have no defaults: an instance starts as zeros.
+    structs that are passed by value) arrays.  Fields have no defaults: an instance starts as zeros.
 
     Raises:
         TypingError: a member is something else (H0208), all of them at once, each underlined.
@@ -388,8 +386,8 @@ def _annotations(cls: type) -> dict[str, Any]:
 
 
 class _Refusal:
-    """Why a member cannot be: the end of a sentence, the fact under the carets, and what to
-    type."""
+    """Why a member cannot be: the end of a sentence, the fact under the carets, and what to type.
+    """
 
     __slots__ = ("hint", "label", "why")
 

@@ -1,10 +1,9 @@
 """The launch ABI: byte offsets that code generators and runtimes agree on.
 
 A CPU entry is ``void entry(const Header*, const void* args, i64 lo, i64 hi)`` and runs the threads
-with linear
-index in [lo, hi), row-major over the launch dims.  ``args`` holds the parameters packed in order
-with natural
-alignment (``types.parameter_layout``); an array is ``{pointer, i64 shape[n], i64 byte_stride[n]}``.
+with linear index in [lo, hi), row-major over the launch dims.  ``args`` holds the parameters packed
+in order with natural alignment (``types.parameter_layout``); an array is ``{pointer, i64 shape[n],
+i64 byte_stride[n]}``.
 """
 
 from __future__ import annotations

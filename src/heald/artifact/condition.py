@@ -14,8 +14,7 @@ class Symbol:
     """A number known at launch.
 
     ``kind`` is ``dim`` (launch extent ``axis``), ``shape`` (extent ``axis`` of array leaf ``leaf``
-    of parameter
-    ``parameter``) or ``value`` (integer leaf ``leaf`` of parameter ``parameter``).
+    of parameter ``parameter``) or ``value`` (integer leaf ``leaf`` of parameter ``parameter``).
     """
 
     kind: str

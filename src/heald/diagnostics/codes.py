@@ -1,5 +1,5 @@
-"""The table of diagnostic codes: one row, one page ``docs/errors/<code>.md``, one test kernel
-each."""
+"""The table of diagnostic codes: one row, one page ``docs/errors/<code>.md``, one test kernel each.
+"""
 
 from __future__ import annotations
 

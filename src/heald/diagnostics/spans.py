@@ -13,8 +13,8 @@ class Span:
     """A half-open stretch of source text.
 
     Lines count from 1, columns from 0 in characters.  ``inlined_at`` is the span of the call
-    through which
-    this place was reached, so a value made inside an inlined function leads back to the kernel.
+    through which this place was reached, so a value made inside an inlined function leads back to
+    the kernel.
     """
 
     file: str

@@ -44,8 +44,8 @@ class HashGrid:
     2
 
     Kernels take ``grid.id`` (a ``wp.uint64``) and run ``for j in wp.hash_grid_query(id, point,
-    radius)``.
-    The method is the sorted cell list of Green, "Particle simulation using CUDA" (2010), section 3.
+    radius)``. The method is the sorted cell list of Green, "Particle simulation using CUDA" (2010),
+    section 3.
 
     Args:
         dim_x: cells on each axis; any point is accepted, since cells repeat.
@@ -54,8 +54,7 @@ class HashGrid:
         device: where kernels will query it; the current device by default.
         max_points: most points that :meth:`build` takes; None for no limit.
         periodic: the lengths of a periodic domain.  Cells then divide it exactly, and neighbours
-        across
-            its borders are found (their distance is the caller's to compute).
+            across its borders are found (their distance is the caller's to compute).
 
     Raises:
         LaunchError: dims that are not positive integers, too many cells, or a period that is not

@@ -1,10 +1,10 @@
 """Running kernels: the reference meaning of WIR.
 
 Two interpreters share every op that is not control flow.  :func:`run` takes the whole grid at once,
-op by op, each op over its lanes in ascending order; :func:`run_serial` takes thread after thread.
-A launch whose threads touch no memory that another one writes, or only by atomics whose order
-cannot be seen (integers, old values unread), gives the same bits in both.  Faults and print records
-are the same in both for such launches.
+op by op, each op over its lanes in ascending order; :func:`run_serial` takes thread after thread. A
+launch whose threads touch no memory that another one writes, or only by atomics whose order cannot
+be seen (integers, old values unread), gives the same bits in both.  Faults and print records are
+the same in both for such launches.
 
 A very large grid is cut into chunks of ascending threads that run one after another, so memory
 stays bounded.

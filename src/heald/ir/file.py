@@ -2,10 +2,8 @@
 
 Layout, little endian::
 
-    8 bytes  magic                       these 44 bytes are laid out alike in every version
-    u16 u16  major, minor
-    32 bytes SHA-256 of version and body
-    body     zlib stream
+    8 bytes  magic                       these 44 bytes are laid out alike in every version u16 u16
+        major, minor 32 bytes SHA-256 of version and body body     zlib stream
 
 The stream holds ``u32 n``, n metadata pairs, ``u32 m``, m kernels as text with spans; each string
 is ``u32 length`` and UTF-8.  A reader accepts its own major with any minor up to its own: a minor

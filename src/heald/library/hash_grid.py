@@ -1,12 +1,9 @@
 """Neighbour queries on hash grids (host side: ``heald.geometry.hash_grid``).
 
 A grid has ``dim_x * dim_y * dim_z`` cells; space is cut into boxes of the cell width and box (i, j,
-k)
-falls into cell (i mod dim_x, j mod dim_y, k mod dim_z), row-major with z fastest.  ``starts[c]`` is
-the
-position of the first point of cell c in ``ids``, which lists the points cell by cell, ascending
-within
-a cell.
+k) falls into cell (i mod dim_x, j mod dim_y, k mod dim_z), row-major with z fastest.  ``starts[c]``
+is the position of the first point of cell c in ``ids``, which lists the points cell by cell,
+ascending within a cell.
 """
 
 from heald.library.arithmetic import floormod, max, min
@@ -69,8 +66,7 @@ def cells_in_reach(
     """First cell and number of cells on one axis whose points can be within ``reach``.
 
     Rounding is monotonic, so a point at most ``reach`` away is never left out.  In periodic grids
-    the
-    folding of coordinates rounds too; there the reach grows by 2^-20 of the period.
+    the folding of coordinates rounds too; there the reach grows by 2^-20 of the period.
     """
     centre = folded(x, width, dim, periodic)
     wide = reach
@@ -90,10 +86,8 @@ def hash_grid_query(id: uint64, point: Vec(float32, 3), max_dist: float32) -> Ha
     Gives the index of every point in the cells that a ball of radius ``max_dist`` around ``point``
     touches, each at most once, so every point at most ``max_dist`` away is among them; compare the
     distance to leave out the rest.  Cells come in lexicographic order starting at the lowest
-    corner,
-    points of a cell ascending: sums over neighbours are reproducible.  A negative or NaN
-    ``max_dist``
-    finds nothing.  In a periodic grid neighbours across the border are found.
+    corner, points of a cell ascending: sums over neighbours are reproducible.  A negative or NaN
+    ``max_dist`` finds nothing.  In a periodic grid neighbours across the border are found.
     """
     q = HashGridQuery(id=id)
     q.dim_x = m.resource_scalar(id, int32, kind=KIND, slot=0)

@@ -49,8 +49,7 @@ def as_type(annotation: Any) -> Pattern | None:
     """The type or pattern meant by ``annotation``, or None.
 
     Accepts descriptors and patterns, ``int``/``float``/``bool``, numpy scalar types and dtypes,
-    ``Any``, and
-    any class with a ``__heald_type__`` (host vectors, matrices, structs).
+    ``Any``, and any class with a ``__heald_type__`` (host vectors, matrices, structs).
     """
     if isinstance(annotation, _PATTERNS) or not is_generic(annotation):
         return annotation

@@ -1,5 +1,5 @@
-"""The types of WIR.  A composite is an ordered list of leaves; only scalars and arrays are
-leaves."""
+"""The types of WIR.  A composite is an ordered list of leaves; only scalars and arrays are leaves.
+"""
 
 from __future__ import annotations
 
@@ -213,8 +213,7 @@ class Array(metaclass=_Interned):
     """An array of elements in an address space.
 
     A ``local`` array lives in one thread and has a static ``shape``, unless it is a view of
-    another; a
-    ``global`` one has none here.
+    another; a ``global`` one has none here.
     """
 
     dtype: Element

@@ -1,8 +1,7 @@
 """Bytes: how elements lie in arrays and how parameters are packed for a launch.
 
 Vectors and matrices are packed row-major with the alignment of their scalar; structs follow the C
-rules
-(each field at its natural alignment, total size rounded up), nested structs by the same rule.
+rules (each field at its natural alignment, total size rounded up), nested structs by the same rule.
 An array passed by value is ``{pointer, int64 shape[ndim], int64 byte_stride[ndim]}``.
 """
 

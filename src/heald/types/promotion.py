@@ -16,10 +16,8 @@ def join(a: Scalar, b: Scalar) -> Scalar | None:
     """The type in which two operands meet, or None where the user must cast.
 
     Widths of one kind meet in the wider; bool and 8/16-bit integers join float32 and float64;
-    32-bit
-    integers join float32 (the one lossy join) and float64.  Signed with unsigned, 64-bit integers
-    with
-    float32, integers with 16-bit floats and float16 with bfloat16 do not meet.
+    32-bit integers join float32 (the one lossy join) and float64.  Signed with unsigned, 64-bit
+    integers with float32, integers with 16-bit floats and float16 with bfloat16 do not meet.
     """
     if a is b:
         return a
@@ -55,8 +53,8 @@ def literal_type(value: object) -> Scalar:
 
 
 def fits(value: bool | int | float, t: Scalar) -> bool:
-    """May the literal ``value`` become a ``t``?  A float literal rounds; an integer must be
-    exact."""
+    """May the literal ``value`` become a ``t``?  A float literal rounds; an integer must be exact.
+    """
     if isinstance(value, bool):
         return t is b1
     if t is b1:
@@ -85,8 +83,8 @@ def _finite_in_float(value: float, t: Scalar) -> bool:
 
 
 def index_type(t: Scalar) -> Scalar | None:
-    """The signed type in which an integer is used as an index: i32, or i64 where i32 is too
-    small."""
+    """The signed type in which an integer is used as an index: i32, or i64 where i32 is too small.
+    """
     if not t.is_integer:
         return None
     return i32 if t is i32 or t.bits <= _SMALL_INTEGERS else i64 if t in (u32, i64, u64) else None
