@@ -27,6 +27,7 @@ from heald.driver.tracing import trace
 from heald.interp import run as interpret
 from heald.ir import Kernel
 from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
+from heald.passes.intervals import analyse_intervals
 from heald.runtime import (
     Device,
     ParallelLauncher,
@@ -51,20 +52,19 @@ class Program:
     Attributes:
         wir: after the front pipeline, before guards.
         name: what errors call it.
+        condition: what must hold at a launch for the variant without bounds guards.
     """
 
     def __init__(self, wir: Kernel, *, safety: str) -> None:
         self.name = wir.name
         self.safety = safety
         self.wir = run_pipeline(wir, FRONT, check=config.check, trace=trace())
+        intervals = analyse_intervals(self.wir)
+        self.condition: LaunchCondition = intervals.conditional
+        self._verdicts = intervals.verdicts(self.wir)
         self._guarded: dict[bool, Kernel] = {}
         self._variants: dict[bool, Variant] = {}
         self._lock = Lock()
-
-    @property
-    def condition(self) -> LaunchCondition:
-        """What must hold at a launch for the variant without bounds guards."""
-        return LaunchCondition()
 
     def describe_condition(self) -> str:
         """The launch condition in the user's names, such as ``dim[0] <= a.shape[0]``."""
@@ -78,8 +78,7 @@ class Program:
         name = ".".join(path)
         return f"{name}.shape[{symbol.axis}]" if symbol.kind == "shape" else name
 
-    # -- compiling
-    # -----------------------------------------------------------------------------------------
+    # ---------------------------------------------------------------------------------- compiling
 
     def guarded(self, *, bounds: bool) -> Kernel:
         """The WIR with guards decided; with ``bounds`` for launches that fulfil the condition."""
@@ -88,7 +87,9 @@ class Program:
 
     def _guard(self, bounds: bool) -> Kernel:
         if bounds not in self._guarded:
-            self._guarded[bounds] = guard(self.wir, bounds=bounds, safety=self.safety)
+            self._guarded[bounds] = guard(
+                self.wir, proofs=self._verdicts, bounds=bounds, safety=self.safety
+            )
         return self._guarded[bounds]
 
     def lowered(self, *, bounds: bool) -> Kernel:
@@ -125,8 +126,7 @@ class Program:
     def _has_bounds_variant(self) -> bool:
         return bool(self.condition.clauses) and self.safety != "unchecked"
 
-    # -- launching
-    # -----------------------------------------------------------------------------------------
+    # ---------------------------------------------------------------------------------- launching
 
     def written(self) -> tuple[bool, ...]:
         """For each parameter: may the kernel write its arrays?"""
