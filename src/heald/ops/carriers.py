@@ -13,7 +13,7 @@ import numpy as np
 
 from heald.ir import Op, Value
 from heald.types import Scalar, bf16, f16, f32, f64
-from heald.types.descriptors import from_bfloat16, to_bfloat16
+from heald.types.descriptors import from_bfloat16, to_bfloat16, to_float32_odd
 
 _UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
@@ -80,19 +80,3 @@ def from_float64(t: Scalar, x: Any) -> Any:
     if t is f64:
         return x
     return x.astype(np.float32) if t is f32 else narrow(t, to_float32_odd(x))
-
-
-def to_float32_odd(x: Any) -> Any:
-    """Float64 to float32, rounded to odd: rounding the result again gives what one rounding would.
-
-    An inexact result takes the neighbour whose last bit is 1 (Boldo and Melquiond, "Emulation of a
-    FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
-    """
-    x = np.asarray(x)
-    near = x.astype(np.float32)
-    back = near.astype(np.float64)
-    bits = near.view(np.uint32)
-    fix = (back != x) & ~np.isnan(x) & (bits & np.uint32(1) == 0)
-    outward = np.abs(back) > np.abs(x)
-    moved = np.where(outward, bits - np.uint32(1), bits + np.uint32(1))
-    return np.where(fix, moved, bits).view(np.float32)[()]

@@ -58,8 +58,9 @@ class Scalar(metaclass=_Interned):
         """``value`` as a numpy scalar of this type (bfloat16: the rounded value as
         ``numpy.float32``)."""
         if self.name == "bf16":
-            return from_bfloat16(to_bfloat16(np.float32(value)))
-        return self.carrier.type(value)
+            return from_bfloat16(to_bfloat16(to_float32_odd(np.float64(value))))
+        with np.errstate(over="ignore"):
+            return self.carrier.type(value)
 
     @property
     def carrier(self) -> np.dtype[Any]:
@@ -110,6 +111,22 @@ BY_NAME: dict[str, Scalar] = {t.name: t for t in SCALARS}
 _CARRIERS: dict[str, np.dtype[Any]] = {
     t.name: np.dtype("uint16" if t.name == "bf16" else t.public) for t in SCALARS
 }
+
+
+def to_float32_odd(x: Any) -> Any:
+    """Float64 to float32, rounded to odd: rounding the result again gives what one rounding would.
+
+    An inexact result takes the neighbour whose last bit is 1 (Boldo and Melquiond, "Emulation of a
+    FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+    """
+    x = np.asarray(x)
+    near = x.astype(np.float32)
+    back = near.astype(np.float64)
+    bits = near.view(np.uint32)
+    fix = (back != x) & ~np.isnan(x) & (bits & np.uint32(1) == 0)
+    outward = np.abs(back) > np.abs(x)
+    moved = np.where(outward, bits - np.uint32(1), bits + np.uint32(1))
+    return np.where(fix, moved, bits).view(np.float32)[()]
 
 
 def to_bfloat16(x: Any) -> Any:
