@@ -1,5 +1,4 @@
-"""The types of WIR.  A composite is an ordered list of leaves; only scalars and arrays are leaves.
-"""
+"""The types of WIR.  A composite is an ordered list of leaves, which are scalars and arrays."""
 
 from __future__ import annotations
 

@@ -53,8 +53,7 @@ def literal_type(value: object) -> Scalar:
 
 
 def fits(value: bool | int | float, t: Scalar) -> bool:
-    """May the literal ``value`` become a ``t``?  A float literal rounds; an integer must be exact.
-    """
+    """May the literal ``value`` become a ``t``?  A float literal rounds, an integer is exact."""
     if isinstance(value, bool):
         return t is b1
     if t is b1:
@@ -83,8 +82,7 @@ def _finite_in_float(value: float, t: Scalar) -> bool:
 
 
 def index_type(t: Scalar) -> Scalar | None:
-    """The signed type in which an integer is used as an index: i32, or i64 where i32 is too small.
-    """
+    """The signed type in which an integer is used as an index: i32, or i64 if i32 is too small."""
     if not t.is_integer:
         return None
     return i32 if t is i32 or t.bits <= _SMALL_INTEGERS else i64 if t in (u32, i64, u64) else None
