@@ -8,7 +8,7 @@ from heald.frontend.intrinsics import Arguments
 from heald.frontend.operands import Literal, Operand, Static, describe
 from heald.frontend.session import Session
 from heald.ir import Value
-from heald.types import Scalar, Type, as_concrete, b1, literal_type
+from heald.types import Scalar, Type, as_concrete, b1
 
 
 def call_machine_op(s: Session, arguments: Arguments, name: str) -> Operand:
@@ -58,7 +58,14 @@ def _values(
         if isinstance(operand, Value):
             out.append(operand)
             continue
-        t = b1 if k < skip else typed[0] if typed else literal_type(operand.value)
+        t = b1 if k < skip else typed[0] if typed else None
+        if t is None:
+            raise s.refuse(
+                arguments.node,
+                "H0203",
+                f"machine.{name} of literals alone has no type",
+                hint="cast one of them, for example float32(0.5)",
+            )
         if not isinstance(t, Scalar):
             raise s.refuse(arguments.node, "H0203", f"machine.{name} works on scalars")
         out.append(materialise(s, arguments.node, operand, t))
