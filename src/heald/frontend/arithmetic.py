@@ -15,11 +15,11 @@ from heald.frontend.conversions import (
     meet,
     meeting_type,
 )
-from heald.frontend.operands import Literal, describe
+from heald.frontend.operands import Literal, Refused, describe, describe_type
 from heald.frontend.scan import is_product
 from heald.frontend.session import Session
 from heald.ir import Value
-from heald.types import Scalar, Struct, Type, b1, f32, f64
+from heald.types import Array, Scalar, Struct, Type, b1, can_widen, f32, f64
 
 Number = Value | Literal
 
@@ -54,6 +54,8 @@ _PYTHON: dict[str, Callable[..., bool | int | float]] = {
 }
 _BITS = {"&": "iand", "|": "ior", "^": "ixor"}
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul"}
+_LIBRARY = {"*": "mul", "@": "mul", "%": "floormod", "/": "div", "//": "floordiv"}
+_COMPONENT_WISE = {"*": "cw_mul", "/": "cw_div"}
 _MAX_INTEGER_POWER = 64
 _MAX_LITERAL_BITS = 4096
 
@@ -166,14 +168,38 @@ def binary(s: Session, node: ast.AST, op: str, a: Number, b: Number) -> Number:
         return _component_wise(s, ta, lambda x, y: _like(s, node, op, x, y), a, b)
     if op == "*" and composite_scalar(tb) is not None and isinstance(ta, Scalar):
         return _component_wise(s, tb, lambda x, y: _like(s, node, op, y, x), a, b)
-    if op in ("*", "@", "%", "/", "//") and not isinstance(ta, Struct):
-        name = {"*": "mul", "@": "mul", "%": "floormod", "/": "div", "//": "floordiv"}[op]
-        return s.call_builtin(node, name, (a, b))
-    raise s.refuse(
+    if op in _LIBRARY and not {ta, tb} & _no_operators(ta, tb):
+        mark = s.builder.mark()
+        try:
+            return s.call_builtin(node, _LIBRARY[op], (a, b))
+        except Refused as refused:
+            if refused.diagnostic is None or refused.diagnostic.code != "H0203":
+                raise
+            s.builder.rollback(mark)
+    raise _unsupported(s, node, op, a, b)
+
+
+def _no_operators(*types: Type) -> set[Type]:
+    return {t for t in types if isinstance(t, (Array, Struct))}
+
+
+def _unsupported(s: Session, node: ast.AST, op: str, a: Number, b: Number) -> Refused:
+    ta, tb = s.type_of(a), s.type_of(b)
+    hint = ""
+    if isinstance(ta, Array) or isinstance(tb, Array):
+        hint = "operators work on elements: give an index"
+    elif isinstance(ta, Struct) or isinstance(tb, Struct):
+        hint = "operators work on the fields of a struct"
+    elif ta is tb and op in _COMPONENT_WISE:
+        hint = f"wp.{_COMPONENT_WISE[op]}(a, b) works component by component"
+    elif op in "+-" and (isinstance(ta, Scalar) or isinstance(tb, Scalar)):
+        composite = tb if isinstance(ta, Scalar) else ta
+        hint = f"make both the same: wp.{describe_type(composite)}(...) of the number"
+    return s.refuse(
         node,
         "H0201",
         f"unsupported operand types for {op}: {describe(a)} and {describe(b)}",
-        "operands of this operation",
+        hint=hint,
     )
 
 
@@ -256,20 +282,23 @@ def _shift(s: Session, node: ast.AST, op: str, a: Number, b: Number) -> Value:
 
 
 def _power(s: Session, node: ast.AST, a: Number, b: Number) -> Number:
-    ta = s.type_of(a)
+    ta, tb = s.type_of(a), s.type_of(b)
     exponent = s.static_int(b)
     assert isinstance(ta, Scalar)
-    if ta is b1 and isinstance(a, Value):
+    assert isinstance(tb, Scalar)
+    if b1 in (ta, tb):
         raise _no_bool(s, node, "**")
-    if ta.is_integer and isinstance(a, Value):
-        if exponent is None or not 0 <= exponent <= _MAX_INTEGER_POWER:
-            raise s.refuse(
-                node,
-                "H0201",
-                "an integer power needs a literal exponent from 0 to 64",
-                hint="write float(a) ** b for other powers",
-            )
-        return _repeat(s, a, exponent)
+    if ta.is_integer and tb.is_integer:
+        if isinstance(a, Value) and exponent is not None and 0 <= exponent <= _MAX_INTEGER_POWER:
+            return _repeat(s, a, exponent)
+        two = isinstance(a, Literal) and a.value == 2
+        raise s.refuse(
+            node,
+            "H0201",
+            "an integer power needs a literal exponent from 0 to 64",
+            f"{describe(a)} to the power of {describe(b)}",
+            hint=("write 1 << n" if two else "write float(a) ** b") + " for other powers",
+        )
     if exponent == 2 and isinstance(a, Value):  # x*x is the correctly rounded square
         return s.op("fmul", a, a)
     return s.call_builtin(node, "pow", (a, b))
@@ -367,6 +396,9 @@ def compare(s: Session, node: ast.AST, op: ast.cmpop, a: Number, b: Number) -> N
 
 
 def _compare_scalar(s: Session, node: ast.AST, name: str, a: Number, b: Number) -> Value:
+    ta, tb = s.type_of(a), s.type_of(b)
+    if not (isinstance(ta, Scalar) and isinstance(tb, Scalar)):
+        raise _unsupported(s, node, _SIGNS[name], a, b)
     x, y, t = meet(s, node, a, b)
     if t.is_float:
         return s.op("fcmp", x, y, pred="une" if name == "ne" else "o" + name)
@@ -382,6 +414,7 @@ _PREDICATES = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
+_SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _COMPARE = {
     "lt": operator.lt,
     "le": operator.le,
@@ -417,7 +450,7 @@ def _product_type(s: Session, x: Number, y: Number) -> tuple[Type | None, Scalar
         t = composite_scalar(composite)
         if t is None or not isinstance(scalar, Scalar):
             continue
-        if isinstance(other, Literal) or scalar is t:
+        if isinstance(other, Literal) or can_widen(scalar, t):
             return composite, t
     return None
 

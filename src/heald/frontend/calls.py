@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
+from heald.frontend.arithmetic import binary
 from heald.frontend.captures import operand_of
 from heald.frontend.constructors import construct
 from heald.frontend.conversions import as_value, composite_scalar, widen
@@ -51,6 +52,7 @@ _MAX_DEPTH = 64
 _MATH_SAME = {"sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh"}
 _MATH_SAME |= {"exp", "log", "log2", "log10", "pow", "copysign", "isnan", "isinf", "isfinite"}
 _MATH_SAME |= {"degrees", "radians", "erf", "erfc", "cbrt"}
+_ALLOCATE = {"array", "empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros_like"}
 _MATH_OTHER = {"fabs": "abs"}
 _HINTS = {
     "eval": "a kernel is compiled; there is nothing to evaluate at run time",
@@ -86,6 +88,9 @@ def call(s: Session, node: ast.Call) -> Operand:
         if functions is not None:
             result = call_overloads(s, arguments, _name_of(obj), functions)
             return _rebind_updated(s, arguments, obj, result)
+        if obj is pow and len(arguments.positional) == 2 and not arguments.named:
+            x, y = (s.as_number(arguments.at(o), o) for o in arguments.positional)
+            return binary(s, node, "**", x, y)
         builtin = _python_builtin(s, obj)
         if builtin is not None:
             return _call_python_builtin(s, arguments, _name_of(obj), builtin.__heald_overloads__)
@@ -97,7 +102,7 @@ def call(s: Session, node: ast.Call) -> Operand:
 
 def _python_builtin(s: Session, obj: Any) -> Any:
     """The library function that a Python builtin or a function of ``math`` stands for."""
-    if obj in (abs, min, max, pow):
+    if obj in (abs, min, max):
         return s.resolver(obj.__name__)
     name = getattr(obj, "__name__", "")
     if getattr(math, name, None) is obj and (name in _MATH_SAME or name in _MATH_OTHER):
@@ -118,19 +123,31 @@ def _call_python_builtin(
 
 
 def _unsupported(s: Session, node: ast.Call, obj: Any) -> Refused:
-    written = ast.unparse(node.func)
-    hint = _HINTS.get(getattr(obj, "__name__", ""), "")
-    if not hint and isinstance(obj, FunctionType):
-        hint = f"decorate '{obj.__name__}' with @wp.func to call it from a kernel"
-    if not hint and isinstance(obj, type):
-        hint = f"decorate '{obj.__name__}' with @wp.struct to make values of it in a kernel"
     return s.refuse(
         node,
         "H0102",
-        f"Unsupported function call: {written}",
+        f"Unsupported function call: {ast.unparse(node.func)}",
         "not a kernel function, builtin or type",
-        hint=hint or "kernels call @wp.func functions and the builtins of wp",
+        hint=_instead(s, obj, getattr(obj, "__name__", "")),
     )
+
+
+def _instead(s: Session, obj: Any, name: str) -> str:
+    """What to write instead of calling a Python object."""
+    home = (getattr(obj, "__module__", None) or "").partition(".")[0]
+    if name in _HINTS:
+        return _HINTS[name]
+    if home == "heald" and name in _ALLOCATE:
+        return "wp.zeros(shape=8, dtype=float) makes a small array local to the thread"
+    if home == "heald":
+        return f"'{name}' works on the host only"
+    if isinstance(obj, FunctionType):
+        return f"decorate '{name}' with @wp.func to call it from a kernel"
+    if s.resolver(name) is not None:
+        return f"write wp.{name}"
+    if isinstance(obj, type):
+        return f"decorate '{name}' with @wp.struct to make values of it in a kernel"
+    return "kernels call @wp.func functions and the builtins of wp"
 
 
 def _arguments(s: Session, node: ast.Call) -> Arguments:
@@ -378,8 +395,8 @@ def _class_types(
     out = {}
     for cls, given in groups.items():
         t = _common_type(given)
-        if t is not None and t not in cls.members and all(isinstance(x, Literal) for x in given):
-            t = join(t, _F32)  # ``wp.sqrt(2)``
+        if t is not None and t not in cls.members:
+            t = join(t, _F32)  # an integer where floats are taken
         if t is None or t not in cls.members:
             return None
         out[cls.name] = t
@@ -508,7 +525,7 @@ def _scoped(
 ) -> Operand:
     """A function with early returns; return types climb until all returns agree."""
     target, mark = s.frame.targets[0], s.builder.mark()
-    failures = s.failures
+    failures, errors = s.failures, len(s.errors)
     while True:
         s.frame.env, s.frame.targets = dict(env), [target]
         s.builder.open()
@@ -516,7 +533,7 @@ def _scoped(
             if s.block(body):
                 if target.types:
                     raise s.refuse(
-                        s.frame.source.tree,
+                        s.frame.source.name_span(s.frame.call),
                         "H0110",
                         f"some path of '{function.__name__}' returns nothing",
                         "control reaches the end of this function",
@@ -528,6 +545,7 @@ def _scoped(
             if retype.target is not target:
                 raise
             target.types = retype.types
+            del s.errors[errors:]  # said of types that were too narrow
             s.builder.rollback(mark)
     if s.failures > failures:
         raise Refused(None)  # what it returns is not known

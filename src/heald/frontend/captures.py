@@ -28,12 +28,15 @@ def read_name(s: Session, node: ast.Name) -> Operand:
                 Diagnostic(why.code, why.message, s.span(node), "read here", why.notes, why.hint)
             )
     if node.id in s.frame.source.local_names:
+        captured_too = bool(s.frame.source.lookup(node.id))
         raise s.refuse(
             node,
             "H0302",
             f"'{node.id}' is read before it is set",
             "assigned in this function, so it is a local",
-            hint="a captured name cannot be assigned; use another name for the local",
+            hint="a captured name cannot be assigned; use another name for the local"
+            if captured_too
+            else f"insert `{node.id} = ...` above",
         )
     found = s.frame.source.lookup(node.id)
     if not found:

@@ -46,13 +46,14 @@ def _scalar(s: Session, arguments: Arguments, t: Scalar) -> Value:
         return s.const(t, 0)
     if len(operands) != 1:
         raise s.refuse(arguments.node, "H0305", f"{describe_type(t)} takes one number")
-    return convert(s, arguments.node, s.as_number(arguments.node, operands[0]), t)
+    place = arguments.at(operands[0])
+    return convert(s, place, s.as_number(place, operands[0]), t)
 
 
 def _dense(s: Session, arguments: Arguments, t: Vector | Matrix | Quaternion | Transform) -> Value:
     """Zeros, one number for all components, every component, or another value of the same shape."""
     node = arguments.node
-    operands = [s.as_number(node, o) for o in arguments.only_positional(s)]
+    operands = [s.as_number(arguments.at(o), o) for o in arguments.only_positional(s)]
     count = len(leaves(t))
     if not operands:
         return s.builder.zero(t)
@@ -63,7 +64,7 @@ def _dense(s: Session, arguments: Arguments, t: Vector | Matrix | Quaternion | T
                 one = _component(s, arguments, only, t.dtype)
                 return s.builder.compose(t, [one] * count)
         elif type(only.type) is type(t) and len(leaves(only.type)) == count:
-            converted = [_component(s, arguments, x, t.dtype) for x in s.builder.parts(only)]
+            converted = [convert(s, node, x, t.dtype) for x in s.builder.parts(only)]
             return s.builder.compose(t, converted)
     parts = _flattened(s, arguments, t, operands)
     if len(parts) != count:
@@ -94,15 +95,14 @@ def _flattened(
 
 
 def _component(s: Session, arguments: Arguments, operand: Value | Literal, t: Scalar) -> Value:
-    """A component given to a constructor is converted as by a cast between floats, else it must
-    widen."""
-    if isinstance(operand, Literal):
-        return (
-            convert(s, arguments.node, operand, t)
-            if t.is_float
-            else widen(s, arguments.node, operand, t)
-        )
-    return convert(s, arguments.node, operand, t)
+    """A component given to a constructor: floats round as the name of the type says, anything else
+    must widen."""
+    place = arguments.at(operand)
+    own = s.type_of(operand)
+    rounds = isinstance(own, Scalar) and own.is_float and t.is_float
+    if rounds or (isinstance(operand, Literal) and t.is_float):
+        return convert(s, place, operand, t)
+    return widen(s, place, operand, t)
 
 
 def _wrong_components(
@@ -132,17 +132,18 @@ def _struct(s: Session, arguments: Arguments, t: Struct) -> Value:
         if name not in names or name in given:
             near = near_miss(name, names)
             raise s.refuse(
-                arguments.node,
+                arguments.at(operand),
                 "H0303",
-                f"{t.name} has no free field '{name}'",
+                f"{t.name} has no field '{name}'" if name not in names else f"'{name}' twice",
                 hint=f"did you mean {near}?" if near else f"it has {', '.join(names)}",
             )
         given[name] = operand
     parts: list[Value] = []
     for name, field in t.fields:
         if name in given:
-            number = s.as_number(arguments.node, given[name])
-            parts += s.builder.parts(widen(s, arguments.node, number, field))
+            place = arguments.at(given[name])
+            number = s.as_number(place, given[name])
+            parts += s.builder.parts(widen(s, place, number, field))
         elif array_leaves(field):
             raise s.refuse(
                 arguments.node,

@@ -147,8 +147,17 @@ def widen(s: Session, node: ast.AST, operand: Value | Literal, t: Type) -> Value
             "this conversion can lose information",
             hint=f"write wp.{name}(...) if it is meant",
         )
+    castable = (
+        isinstance(operand, Value)
+        and type(operand.type) is type(t)
+        and shape_of(operand.type) == shape_of(t) != ()
+    )
+    expected = describe_type(t)
     raise s.refuse(
-        node, "H0201", f"expected {describe_type(t)}, got {describe(operand)}", "of another type"
+        node,
+        "H0201",
+        f"expected {expected}, got {describe(operand)}",
+        hint=f"write wp.{expected}(...) to convert it" if castable else "",
     )
 
 

@@ -15,6 +15,7 @@ from heald.frontend.operands import (
     Entry,
     Literal,
     Operand,
+    Refused,
     Several,
     Static,
     describe,
@@ -272,8 +273,15 @@ def _chain(s: Session, node: ast.Compare, left: Operand, k: int) -> Value | Lite
 def _one(
     s: Session, node: ast.Compare, op: ast.cmpop, left: Operand, right: Operand
 ) -> Value | Literal:
-    if isinstance(op, (ast.In, ast.NotIn, ast.Is, ast.IsNot)):
-        raise s.refuse(node, "H0101", "'in' and chained 'is' are not part of the kernel language")
+    if isinstance(op, (ast.In, ast.NotIn)):
+        raise s.refuse(
+            node,
+            "H0101",
+            "'in' is not part of the kernel language",
+            hint="compare with each: x == a or x == b",
+        )
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        raise _chained_is(s, node)
     if isinstance(left, Static) or isinstance(right, Static):
         equal = _same_object(left, right)
         if isinstance(op, (ast.Eq, ast.NotEq)) and equal is not None:
@@ -284,7 +292,7 @@ def _one(
 
 def _identity(s: Session, node: ast.Compare) -> Operand:
     if len(node.ops) != 1:
-        raise s.refuse(node, "H0101", "chained 'is' is not part of the kernel language")
+        raise _chained_is(s, node)
     left, right = s.expression(node.left), s.expression(node.comparators[0])
     same = _same_object(left, right)
     if same is None:
@@ -295,6 +303,15 @@ def _identity(s: Session, node: ast.Compare) -> Operand:
             hint="use == for values",
         )
     return Literal(same is isinstance(node.ops[0], ast.Is))
+
+
+def _chained_is(s: Session, node: ast.Compare) -> Refused:
+    return s.refuse(
+        node,
+        "H0101",
+        "'is' in a chain of comparisons is not part of the kernel language",
+        hint="write the comparisons one by one, with and between them",
+    )
 
 
 def _same_object(left: Operand, right: Operand) -> bool | None:

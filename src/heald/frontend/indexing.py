@@ -185,12 +185,6 @@ def make_view(s: Session, node: ast.AST, array: Value, indices: Sequence[Index])
             axes += "i"
     axes += "f" * (t.ndim - len(indices))
     kept = sum(letter != "i" for letter in axes)
-    if t.space != "global":
-        raise s.refuse(
-            node,
-            "H0209",
-            f"a {t.space} array takes one index for each of its {t.ndim} dimensions",
-            "views of local arrays are not supported",
-        )
-    (view,) = s.builder.emit("subview", (array, *operands), (Array(t.dtype, kept),), axes=axes)
+    result = Array(t.dtype, kept, t.space)
+    (view,) = s.builder.emit("subview", (array, *operands), (result,), axes=axes)
     return view

@@ -168,7 +168,7 @@ def _loop(
     _hide(s, node, hidden)
     before, mark, targets = s.frame.env, s.builder.mark(), len(s.frame.targets)
     target = Target("loop", names, tuple(v.type for v in inits))
-    declared = dict(s.frame.declared)
+    declared, errors = dict(s.frame.declared), len(s.errors)
     while True:
         assert target.types is not None
         try:
@@ -180,6 +180,7 @@ def _loop(
             if retype.target is not target:
                 raise
             target.types = retype.types
+            del s.errors[errors:]  # said of types that were too narrow
             s.builder.rollback(mark)
             s.frame.declared = dict(declared)
             del s.frame.targets[targets:]

@@ -345,7 +345,9 @@ def _dynamic_indices(
     out = []
     for (part_node, operand), extent in zip(indices, t.shape, strict=False):
         if operand is None:
-            raise s.refuse(node, "H0209", "a slice next to a runtime index is not supported here")
+            raise s.refuse(
+                part_node, "H0209", "a slice next to a runtime index is not supported here"
+            )
         if isinstance(operand, Literal):
             if isinstance(operand.value, bool) or not isinstance(operand.value, int):
                 raise s.refuse(part_node, "H0209", f"{describe(operand)} cannot be an index")

@@ -55,6 +55,13 @@ class FunctionSource:
             call,
         )
 
+    def name_span(self, call: Span | None) -> Span:
+        """The name behind ``def``."""
+        line = self.tree.lineno
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        start = max(text.find(self.tree.name, self._characters(line, self.tree.col_offset) + 3), 0)
+        return Span(self.file, line, start, line, start + len(self.tree.name), call)
+
     def _characters(self, line: int, offset: int) -> int:
         """``ast`` counts columns in UTF-8 bytes, people count characters."""
         text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""

@@ -302,24 +302,41 @@ def _if(s: Session, node: ast.If) -> bool:
         alive = s.block(body)
         arms.append(_Arm(s.frame.env, alive, s.builder.pop()))
     s.frame.env = dict(before)
+    live = [arm for arm in arms if arm.alive]
+    if len(live) == 2:
+        _join_arms(s, node, test, arms)
+        return True
+    regions = []
+    for arm in arms:
+        s.builder.open([] if arm.alive else arm.ops)
+        if arm.alive:
+            s.builder.emit("yield")
+        regions.append(s.builder.close())
+    s.builder.emit("if", (test,), (), regions)
+    if not live:
+        s.builder.emit("unreachable")
+        return False
+    # The other arm leaves: whatever comes behind this branch runs after this arm, which therefore
+    # stands behind it as well, where all its names can be seen.
+    s.builder.extend(live[0].ops)
+    s.frame.env = live[0].env
+    return True
+
+
+def _join_arms(s: Session, node: ast.If, test: Value, arms: Sequence[_Arm]) -> None:
+    """Two arms that fall through, and the names that they set."""
     merged = _merge(s, node, arms)
-    types = [t for _, t in merged]
     regions = []
     for arm in arms:
         s.builder.open(arm.ops)
-        if arm.alive:
-            values = [_converted(s, node, arm.env[name], t) for name, t in merged]
-            s.builder.emit("yield", values)
+        values = [_converted(s, node, arm.env[name], t) for name, t in merged]
+        s.builder.emit("yield", values)
         regions.append(s.builder.close())
-    results = s.builder.emit("if", (test,), types, regions)
+    results = s.builder.emit("if", (test,), [t for _, t in merged], regions)
     for (name, _), value in zip(merged, results, strict=True):
-        live = [arm.env[name] for arm in arms if arm.alive]
+        entries = [arm.env[name] for arm in arms]
         s.names[value] = name
-        s.frame.env[name] = Binding(value, next(e.span for e in live if isinstance(e, Binding)))
-    if not any(arm.alive for arm in arms):
-        s.builder.emit("unreachable")
-        return False
-    return True
+        s.frame.env[name] = Binding(value, next(e.span for e in entries if isinstance(e, Binding)))
 
 
 def _converted(s: Session, node: ast.AST, entry: Entry, t: Type) -> Value:
@@ -328,13 +345,11 @@ def _converted(s: Session, node: ast.AST, entry: Entry, t: Type) -> Value:
 
 
 def _merge(s: Session, node: ast.If, arms: Sequence[_Arm]) -> list[tuple[str, Type]]:
-    """Names whose meaning differs between the arms that fall through, with the types they get.
+    """Names whose meaning differs between the arms, with the types they get.
 
     Names that cannot be merged become ``Unset``; that is an error only where they are read.
     """
-    live = [arm.env for arm in arms if arm.alive]
-    if not live:
-        return []
+    live = [arm.env for arm in arms]
     merged: list[tuple[str, Type]] = []
     for name in dict.fromkeys(name for env in live for name in env):
         entries = [env.get(name) for env in live]

@@ -105,7 +105,7 @@ def test_defaults_and_keywords() -> None:
         ("order(1.0, b=v)", "H0203", "takes float32 as 'b', not vec3", "v"),
         ("order(1e300)", "H0203", "takes float32 as 'a', not the literal 1e+300", "1e300"),
         ("order(order)", "H0203", "takes float32 as 'a', not the function 'order'", "order"),
-        ("wp.sqrt(n)", "H0203", "'sqrt' does not take (int32)", "wp.sqrt(n)"),
+        ("wp.sqrt(w)", "H0203", "'sqrt' does not take (int64)", "wp.sqrt(w)"),
         ("wp.sqrt(wp.sin)", "H0203", "does not take (the function 'sin')", "wp.sqrt(wp.sin)"),
         ("order(**1)", "H0104", "'**' in a call", "1"),
         ("order(*v)", "H0104", "only a tuple known at compile time", "*v"),
@@ -130,7 +130,7 @@ def test_calls_that_do_not_fit(call: str, code: str, message: str, under: str) -
     found = refuse_text(
         f"""
         @wp.kernel
-        def k(a: wp.array(dtype=float), d: wp.float64, v: wp.vec3, n: int):
+        def k(a: wp.array(dtype=float), d: wp.float64, v: wp.vec3, w: wp.int64):
             a[0] = {call}
         """,
         order=order,
@@ -150,13 +150,13 @@ def test_hints_name_near_misses_and_casts() -> None:
             return value * factor
 
         @wp.kernel
-        def k(a: wp.array(dtype=float), n: int):
+        def k(a: wp.array(dtype=float), w: wp.int64):
             a[0] = {}
         """
     assert refuse_text(text.format("scale(1.0, facter=2.0)")).hint == "did you mean 'factor'?"
     cast = refuse_text(text.format("scale(wp.float64(1.0), 2.0)"))
     assert cast.hint == "write wp.float32(...) if the conversion is meant"
-    assert refuse_text(text.format("wp.sqrt(n)")).hint == "write float(...) around an integer"
+    assert refuse_text(text.format("wp.sqrt(w)")).hint == "write float(...) around an integer"
     assert cast.notes[0].text == "it is scale(value: float32, factor: float32)"
 
 
@@ -341,16 +341,17 @@ def python_functions(a: wp.array(dtype=float), n: wp.array(dtype=int)):
     n[0] = len(a)
     n[1] = int(x)
     n[2] = int(bool(x))
-    a[5] = wp.min(wp.vec3(3.0, 1.0, 2.0))
+    a[5] = wp.min(wp.vec3(3.0, 1.0, 2.0)) + wp.sqrt(n[0]) - wp.sqrt(6.0)
+    n[3] = pow(n[0], 3)
 
 
 def test_python_functions_mean_what_python_means() -> None:
-    a, n = np.full(6, -2.5, np.float32), np.zeros(3, np.int32)
+    a, n = np.full(6, -2.5, np.float32), np.zeros(4, np.int32)
     launch(python_functions, 1, a, n)
     assert a[:4].tolist() == [2.5, -3.0, 7.0, 6.25]
     assert a[4] == np.float32(np.sqrt(np.float32(2.5)) + np.float32(math.pi))
     assert a[5] == 1.0
-    assert n.tolist() == [6, -2, 1]
+    assert n.tolist() == [6, -2, 1, 216]
 
 
 def test_a_user_function_may_be_called_min_and_take_three() -> None:
