@@ -19,9 +19,9 @@ Visit = Callable[[Op], bool | None]
 class Rebuild(Builder):
     """Builds the kernel that a pass makes of another.
 
-    Ops that do not change are reused, with their results; an op copied for the second time gets
-    fresh results of the same names.  So a pass that changes nothing gives back the kernel it was
-    given, and unrolling needs no code of its own for renaming.
+    Ops that do not change are reused, with their results; an op copied for the second time is
+    another op, with fresh results of the same names.  So a pass that changes nothing gives back the
+    kernel it was given, and unrolling needs no code of its own for renaming.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -30,6 +30,7 @@ class Rebuild(Builder):
         self.names: dict[Value, str] = {}
         self._map: dict[Value, Value] = {}
         self._defined: set[Value] = set()
+        self._reused: set[Op] = set()
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -105,7 +106,10 @@ class Rebuild(Builder):
         results = self.define_all(op.results)
         same = attrs is None and results == op.results and operands == op.operands
         if same and all(new is old for new, old in zip(regions, op.regions, strict=True)):
-            return op
+            if op not in self._reused:  # an op stands in one place only: analyses go by identity
+                self._reused.add(op)
+                return op
+            attrs = op.attrs
         return Op(
             op.name, operands, results, op.attrs if attrs is None else attrs, regions, op.span
         )

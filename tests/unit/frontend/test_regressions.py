@@ -342,3 +342,31 @@ def test_a_negative_runtime_bound_of_a_slice_is_out_of_bounds(text: str) -> None
         -1,
     )
     assert [f.kind for f in outcome.faults] == [FaultKind.BOUNDS]
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_a_name_set_beside_an_arm_that_leaves_is_seen_behind_the_branch(n: int) -> None:
+    """A value that was defined inside the arm was used behind it."""
+    b = np.zeros(3, np.float32)
+    launch(
+        """
+        def k(b: wp.array(float), n: int):
+            x = 1.0
+            for j in range(2):
+                if n > 3:
+                    b[1] = x
+                    continue
+                else:
+                    x = x + 0.5
+                b[0] = x
+            if n < 3:
+                y = x
+                v = b[1:]
+            else:
+                return
+            v[1] = y
+        """,
+        b,
+        n,
+    )
+    assert b.tolist() == ([2.0, 0.0, 2.0] if n == 1 else [0.0, 1.0, 0.0])

@@ -1,0 +1,164 @@
+"""One kernel, run in every way that must agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from meaning.language import lower_text
+from meaning.oracle import FILE, Thread
+from meaning.running import (
+    Left,
+    Mismatch,
+    by_python,
+    compare,
+    copied,
+    execute,
+    interpret,
+    looked_up,
+    random_array,
+    random_value,
+)
+from meaning.sources import COLUMNS, DIMS, Source
+
+import heald.passes
+from heald.artifact import Fault
+from heald.interp import run_serial
+from heald.ir import Kernel, check, op_ids, parse, to_text, walk
+from heald.ops import TABLE
+from heald.passes import FRONT, NORMAL, SCALAR_CPU, guard, pass_name
+from heald.types import Array
+
+THREADS = 12
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel with launch extents and arguments."""
+
+    text: str
+    kernel: Kernel
+    dims: tuple[int, ...]
+    args: list[Any]
+
+
+def case_of(source: Source, seed: int) -> Case:
+    """Lower a source and make arguments for it."""
+    kernel = lower_text(source.text, f"seed{seed}")
+    assert to_text(parse(to_text(kernel), TABLE)) == to_text(kernel)
+    random = np.random.default_rng(seed)
+    knobs = source.knobs
+    extent = THREADS - 2 if knobs.faults and random.random() < 0.5 else THREADS
+    args: dict[str, Any] = {}
+    for p in kernel.params:
+        name = kernel.name_of(p)
+        if isinstance(p.type, Array):
+            shape = (5, 4)[: p.type.ndim] if name in "GHX" else (extent, 4)[: p.type.ndim]
+            if name in ("OF", "OI"):
+                shape = (THREADS, COLUMNS)
+            args[name] = random_array(p.type, shape, random, wild=knobs.wild)
+        else:
+            args[name] = random_value(p.type, random, wild=knobs.wild)
+    if "P" in args and random.random() < 0.6:
+        args["P"] = args["B"]
+    return Case(source.text, kernel, DIMS[knobs.rank], [*args.values()])
+
+
+def examine(case: Case, *, compiled: bool = True, oracle: bool = True) -> Left:
+    """Raise ``Mismatch`` where two ways to run the case differ; gives what all leave behind."""
+    kernel, dims, args = case.kernel, case.dims, case.args
+    expected = interpret(kernel, dims, args)
+    compare("serial", expected, interpret(kernel, dims, args, run_serial))
+    if oracle:
+        compare_with_python(case, expected)
+    front = kernel
+    for function in FRONT:
+        front = _stepped(case, expected, "", function, front)
+    for variant, guarded in variants(front, dims, args):
+        _compare_after(f"{variant} guard", case, expected, guarded)
+        after = guarded
+        for number, function in enumerate(NORMAL):
+            if compiled and number == len(SCALAR_CPU):
+                _compare_compiled(f"{variant} compiled", case, after)
+            after = _stepped(case, expected, variant, function, after)
+        if (
+            compiled
+            and variant == "guarded"
+            and any(
+                op.name in ("break", "continue", "return", "scope")
+                and op is not kernel.body.ops[-1]
+                for op in walk(kernel.body)
+            )
+        ):
+            _compare_compiled("normalised compiled", case, after)
+    return expected
+
+
+def _stepped(
+    case: Case, expected: Left, variant: str, function: Callable[[Kernel], Kernel], before: Kernel
+) -> Kernel:
+    name = f"{variant} {pass_name(function)}".strip()
+    after = function(before)
+    check(after, TABLE)
+    if after is not before:
+        _compare_after(name, case, expected, after)
+    return after
+
+
+def _compare_after(name: str, case: Case, expected: Left, after: Kernel) -> None:
+    """After passes; a dead access may be gone with its fault, so faults may only become fewer."""
+    found = interpret(after, case.dims, case.args)
+    if expected.fault is None:
+        compare(name, expected, found)
+    elif found.fault is not None and found.fault.count > expected.fault.count:
+        raise Mismatch(f"{name}: fault {found.fault}, before {expected.fault}")
+
+
+def _compare_compiled(name: str, case: Case, kernel: Kernel) -> None:
+    expected = interpret(kernel, case.dims, case.args)
+    compare(name, expected, execute(kernel, case.dims, case.args))
+
+
+def variants(
+    kernel: Kernel, dims: Sequence[int], args: Sequence[Any]
+) -> Iterator[tuple[str, Kernel]]:
+    """The kernel with guards, and where the launch condition holds with fewer of them."""
+    proofs = heald.passes.prove_bounds(kernel)
+    guarded = guard(kernel, proofs=proofs.verdicts)
+    yield "guarded", guarded
+    yield "all guards", guard(kernel)
+    if proofs.condition.clauses and proofs.condition.holds(looked_up(kernel, dims, args)):
+        yield "bounds", guard(kernel, proofs=proofs.verdicts, bounds=True)
+
+
+def compare_with_python(case: Case, expected: Left) -> None:
+    """Memory, and of faults the kind, thread, count and line."""
+    found, threads = by_python(case.text, case.kernel, case.dims, case.args)
+    fault = expected.fault
+    faulted = [t for t in threads if t.fault is not None]
+    place = _place(case.kernel, fault) if fault else None
+    if _python_place(faulted) != place or len(faulted) != (fault.count if fault else 0):
+        raise Mismatch(f"python: fault {_python_place(faulted)}, expected {place}, {fault}")
+    compare("python", expected, found, fault=False)
+
+
+def _python_place(faulted: Sequence[Thread]) -> tuple[str, int, int] | None:
+    if not faulted:
+        return None
+    first = faulted[0]
+    assert first.fault is not None
+    return first.fault[0], first.number, first.fault[1]
+
+
+def _place(kernel: Kernel, fault: Fault) -> tuple[str, int, int]:
+    (op,) = [op for op, number in op_ids(kernel).items() if number == fault.op]
+    span = op.span
+    assert span is not None
+    while span.inlined_at is not None and "seed" not in span.file:
+        span = span.inlined_at
+    return fault.kind.name, fault.thread, span.line
+
+
+__all__ = ["FILE", "copied"]

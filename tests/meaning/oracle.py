@@ -1,0 +1,652 @@
+"""Kernels run by Python itself: a second opinion on the front end.
+
+The source is changed where Python means something else: sums become ``total`` (fma), assignments to
+components make a new composite, literals take a type when they are bound, a thread that has faulted
+leaves loops at their back edge.  Everything else, control flow, order of evaluation, names, calls,
+short circuits, is Python's own.
+
+Lines ``# climbs k.x float32`` and ``# returns f float64`` say types that a source does not show:
+what a name climbs to where paths merge, and where the returns of a function meet.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from types import SimpleNamespace
+from typing import Any
+
+from meaning import values
+from meaning.language import SURFACE
+from meaning.values import Composite, Number, Refusal, as_index, binary, cast, leaves_of, widen
+
+from heald.types import Element, Type, as_concrete, b1, i32, i64, leaves, u32
+from heald.types.convert import array_of
+from heald.types.promotion import index_type
+
+FILE = "<oracle>"
+FUEL = 100_000
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Thread:
+    """What one thread has of its own."""
+
+    number: int
+    index: tuple[int, ...]
+    fault: tuple[str, int] | None = None
+    fuel: int = FUEL
+
+    def report(self, kind: str) -> None:
+        """Keep the first fault and the line at which it came."""
+        if self.fault is None:
+            frame: Any = sys._getframe(1)
+            while frame.f_code.co_filename != FILE:
+                frame = frame.f_back
+            self.fault = (kind, frame.f_lineno)
+
+
+@dataclass
+class Arr:
+    """An array: a list of elements, shared by its views, and where they are."""
+
+    t: Element
+    cells: list[Any]
+    offset: int
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.extents)
+
+    @property
+    def shape(self) -> tuple[Number, ...]:
+        """Extents as kernels see them."""
+        return tuple(bind(n) for n in self.extents)
+
+    def position(self, index: Sequence[Any]) -> int | None:
+        """The cell of an element, None (and a fault) outside."""
+        where = self.offset
+        for x, extent, stride in zip(index, self.extents, self.strides, strict=True):
+            k = as_index(x)
+            if not isinstance(x, Number) and k < 0:
+                k += extent
+            if not 0 <= k < extent:
+                values.fault("BOUNDS")
+                return None
+            where += k * stride
+        return where
+
+    def __getitem__(self, index: Any) -> Any:
+        given = index if isinstance(index, tuple) else (index,)
+        if len(given) == self.ndim and not any(isinstance(x, slice) for x in given):
+            where = self.position(given)
+            return values.zero(self.t) if where is None else self.cells[where]
+        return self.view(given)
+
+    def view(self, given: Sequence[Any]) -> Arr:
+        """Fewer indices than dimensions, or slices."""
+        offset, shape, strides, good = self.offset, [], [], True
+        for axis, (extent, stride) in enumerate(zip(self.extents, self.strides, strict=True)):
+            x = given[axis] if axis < len(given) else slice(None)
+            if isinstance(x, slice):
+                parts = [None if v is None else as_index(v) for v in (x.start, x.stop, x.step)]
+                runtime = [v for v in (x.start, x.stop) if isinstance(v, Number)]
+                good &= all(as_index(v) >= 0 for v in runtime)
+                chosen = range(extent)[slice(*parts)]
+                offset += chosen.start * stride
+                shape.append(len(chosen))
+                strides.append(chosen.step * stride)
+                continue
+            k = as_index(x)
+            if not isinstance(x, Number) and k < 0:
+                k += extent
+            good &= 0 <= k < extent
+            offset += k * stride
+        if not good:
+            values.fault("BOUNDS")
+            shape = [0] * len(shape)
+        return Arr(self.t, self.cells, offset, tuple(shape), tuple(strides))
+
+
+def new_array(t: Element, shape: tuple[int, ...]) -> Arr:
+    """Zeros, row-major."""
+    strides = tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
+    return Arr(t, [values.zero(t) for _ in range(prod(shape))], 0, shape, strides)
+
+
+# -- assignment ------------------------------------------------------------------------------------
+
+Steps = Sequence[str | tuple[Any]]
+"""The path behind a name: ``"x"`` for ``.x``, ``(index,)`` for ``[index]``."""
+
+
+def _descend(root: Any, steps: Steps) -> tuple[Any, Any, Steps]:
+    """The array and indices at which a path leaves locals, and what follows; or no array."""
+    steps = list(steps)
+    if isinstance(root, Composite):  # a struct that holds arrays
+        inner, rest = root, list(steps)
+        while isinstance(inner, Composite) and rest and isinstance(rest[0], str):
+            inner = getattr(inner, rest.pop(0))
+        if isinstance(inner, Arr):
+            root, steps = inner, rest
+    while isinstance(root, Arr) and steps:
+        (index,) = steps.pop(0)
+        given = index if isinstance(index, tuple) else (index,)
+        if len(given) == root.ndim and not any(isinstance(x, slice) for x in given):
+            return root, root.position(given), steps
+        root = root.view(given)
+    if isinstance(root, Arr):
+        raise Refusal("a whole array")
+    return None, root, steps
+
+
+def _leaves_at(t: Type, steps: Steps) -> tuple[Type, tuple[int, ...]] | None:
+    """Type and leaves of a part; None where a component index is outside."""
+    positions = tuple(range(len(leaves(t))))
+    for step in steps:
+        if isinstance(step, str):
+            found: Any = values.part_named(t, step)
+        else:
+            found = values.component_place(t, step[0])
+        if found is None:
+            return None
+        t, inner = found
+        positions = tuple(positions[k] for k in inner)
+    return t, positions
+
+
+def _replaced(old: Any, steps: Steps, value: Any) -> Any:
+    t = old.t
+    found = _leaves_at(t, steps)
+    if found is None:
+        values.fault("BOUNDS")
+        return old
+    own, positions = found
+    value = widen(value, own)
+    return value if own is t else old.with_leaves(positions, value)
+
+
+def assign(root: Any, steps: Steps, value: Any) -> Any:
+    """``root.steps = value``; gives the new meaning of the root name."""
+    array, where, rest = _descend(root, steps)
+    if array is None:
+        return _replaced(where, rest, value)
+    if where is not None:
+        array.cells[where] = _replaced(array.cells[where], rest, value)
+    else:
+        found = _leaves_at(array.t, rest)
+        widen(value, found[0] if found else array.t)
+    return root
+
+
+def update(root: Any, steps: Steps, symbol: str, right: Callable[[], Any]) -> Any:
+    """``root.steps symbol= right()``; a product on the right comes as a tuple."""
+    array, where, rest = _descend(root, steps)
+    old = where if array is None else values.zero(array.t)
+    if array is not None and where is not None:
+        old = array.cells[where]
+    found = _leaves_at(old.t, rest)
+    if found is None:
+        values.fault("BOUNDS")
+        current: Any = Number(values.component_type(old.t), 0)
+    else:
+        current = _part(old, *found)
+    value = right()
+    if array is not None:
+        value = binary("*", *value) if isinstance(value, tuple) else value
+        if symbol in "+-&|^":
+            value = widen(value, current.t)
+        new = binary(symbol, current, value)
+    elif isinstance(value, tuple):
+        new = values.total(symbol, value, current, product_right=True)
+    else:
+        new = binary(symbol, current, value)
+    if found is None:
+        return root
+    own, positions = found
+    new = widen(new, own)
+    changed = new if own is old.t else old.with_leaves(positions, new)
+    if array is None:
+        return changed
+    if where is not None:
+        array.cells[where] = changed
+    return root
+
+
+def _part(old: Any, t: Type, positions: tuple[int, ...]) -> Any:
+    return old if t is old.t else values.take(old, t, positions)
+
+
+def bind(value: Any) -> Any:
+    """What a name holds after ``name = value``: literals take their type."""
+    if isinstance(value, (bool, int, float)):
+        return values.from_literal(value, values.default_type(value))
+    if isinstance(value, tuple):
+        return tuple(bind(v) for v in value)
+    return value
+
+
+def unpack(value: Any, count: int) -> tuple[Any, ...]:
+    """The items of a tuple or of a vector."""
+    items = leaves_of(value) if isinstance(value, Composite) else value
+    if len(items) != count:
+        raise Refusal("count")
+    return tuple(items)
+
+
+# -- changing the source ---------------------------------------------------------------------------
+
+
+_SYMBOLS: dict[type, str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+}
+
+
+def _call(name: str, *args: ast.expr, **named: ast.expr) -> ast.Call:
+    function = ast.Attribute(ast.Name("_h", ast.Load()), name, ast.Load())
+    return ast.Call(function, list(args), [ast.keyword(k, v) for k, v in named.items()])
+
+
+def _is_product(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+
+
+def _store(name: str) -> ast.Name:
+    return ast.Name(name, ast.Store())
+
+
+class Change(ast.NodeTransformer):
+    """One function; see the module."""
+
+    def __init__(self, climbs: dict[str, str]) -> None:
+        self.declared: dict[str, ast.expr] = {
+            name: ast.parse(f"wp.{t}", mode="eval").body for name, t in climbs.items()
+        }
+
+    def visit(self, node: ast.AST) -> Any:
+        """Statements that a statement turns into stand on its line."""
+        changed = super().visit(node)
+        if isinstance(node, ast.stmt):
+            for new in changed if isinstance(changed, list) else [changed]:
+                ast.copy_location(new, node)
+        return changed
+
+    # -- expressions
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        left, right = _is_product(node.left), _is_product(node.right)
+        if isinstance(node.op, (ast.Add, ast.Sub)) and left != right:
+            return self._total(_SYMBOLS[type(node.op)], node.left, node.right)
+        return self.generic_visit(node)
+
+    def _total(self, symbol: str, left: ast.expr, right: ast.expr) -> ast.expr:
+        if _is_product(left):
+            assert isinstance(left, ast.BinOp)
+            parts = [self.visit(x) for x in (left.left, left.right, right)]
+            return _call("left_product", ast.Constant(symbol), *parts)
+        assert isinstance(right, ast.BinOp)
+        parts = [self.visit(x) for x in (left, right.left, right.right)]
+        return _call("right_product", ast.Constant(symbol), *parts)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        node.values = [_call("truth", self.visit(x)) for x in node.values]
+        return _call("bind", node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        self.generic_visit(node)
+        return _call("bind", node) if isinstance(node.op, ast.Not) else node
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(ast.Attribute(attr="randi" | "randu"), [ast.Name(id=name), *rest]):
+                state = ast.Name(name, ast.Load())
+                step = ast.NamedExpr(_store(name), _call("hashed", state))
+                return _call("second", step, ast.Call(node.func, [state, *rest], []))
+        return node
+
+    # -- statements
+
+    def _bound(self, name: str, value: ast.expr) -> ast.expr:
+        declared = self.declared.get(name)
+        return _call("bind", value) if declared is None else _call("widen", value, declared)
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        value = self.visit(node.value)
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            return ast.Assign([node.targets[0]], self._bound(node.targets[0].id, value))
+        out: list[ast.stmt] = [ast.Assign([_store("_v")], value)]
+        for target in node.targets:
+            if isinstance(target, ast.Tuple):
+                count = ast.Constant(len(target.elts))
+                items = _call("unpack", ast.Name("_v", ast.Load()), count)
+                out.append(ast.Assign([_store("_u")], items))
+                for k, element in enumerate(target.elts):
+                    item = ast.Subscript(ast.Name("_u", ast.Load()), ast.Constant(k), ast.Load())
+                    out.append(self._assigned(element, item))
+            else:
+                out.append(self._assigned(target, ast.Name("_v", ast.Load())))
+        return out
+
+    def _assigned(self, target: ast.expr, value: ast.expr) -> ast.stmt:
+        if isinstance(target, ast.Name):
+            return ast.Assign([_store(target.id)], self._bound(target.id, value))
+        name, steps = self._path(target)
+        call = _call("assign", ast.Name(name, ast.Load()), steps, value)
+        return ast.Assign([_store(name)], call)
+
+    def _path(self, target: ast.expr) -> tuple[str, ast.expr]:
+        steps: list[ast.expr] = []
+        while isinstance(target, (ast.Attribute, ast.Subscript)):
+            if isinstance(target, ast.Attribute):
+                steps.insert(0, ast.Constant(target.attr))
+            else:
+                steps.insert(0, ast.Tuple([self.visit(target.slice)], ast.Load()))
+            target = target.value
+        assert isinstance(target, ast.Name)
+        return target.id, ast.List(steps, ast.Load())
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        assert isinstance(node.target, ast.Name)
+        self.declared[node.target.id] = node.annotation
+        if node.value is None:
+            return ast.Pass()
+        return ast.Assign([node.target], self._bound(node.target.id, self.visit(node.value)))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        symbol = _SYMBOLS[type(node.op)]
+        fusible = symbol in "+-" and _is_product(node.value)
+        if isinstance(node.target, ast.Name):
+            left = ast.Name(node.target.id, ast.Load())
+            if fusible:
+                value = self._total(symbol, left, node.value)
+            else:
+                value = ast.BinOp(left, node.op, self.visit(node.value))
+            return ast.Assign([_store(left.id)], self._bound(left.id, value))
+        name, steps = self._path(node.target)
+        if fusible:
+            assert isinstance(node.value, ast.BinOp)
+            parts = [self.visit(node.value.left), self.visit(node.value.right)]
+            right: ast.expr = ast.Tuple(parts, ast.Load())
+        else:
+            right = self.visit(node.value)
+        thunk = ast.Lambda(ast.arguments([], [], None, [], [], None, []), right)
+        root = ast.Name(name, ast.Load())
+        call = _call("update", root, steps, ast.Constant(symbol), thunk)
+        return ast.Assign([_store(name)], call)
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        if node.value is not None:
+            node.value = self.visit(node.value)
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        return ast.Expr(_call("check", self.visit(node.test)))
+
+    # -- loops
+
+    def _leave(self) -> ast.stmt:
+        return ast.If(_call("leaves"), [ast.Break()], [])
+
+    def visit_For(self, node: ast.For) -> Any:
+        assert isinstance(node.iter, ast.Call)
+        assert isinstance(node.target, ast.Name)
+        is_static = isinstance(node.iter.func, ast.Attribute)
+        if is_static:
+            (inner,) = node.iter.args
+            assert isinstance(inner, ast.Call)
+            node.iter = _call("static_range", *inner.args)
+        self.generic_visit(node)
+        declared = self.declared.get(node.target.id)
+        if declared is not None:
+            raise Refusal("a declared loop variable")
+        if not is_static:
+            node.body.append(self._leave())
+        return node
+
+    def visit_While(self, node: ast.While) -> Any:
+        self.generic_visit(node)
+        node.body.append(self._leave())
+        return node
+
+    def visit_Continue(self, node: ast.Continue) -> Any:
+        return [self._leave(), node]
+
+
+# -- running ---------------------------------------------------------------------------------------
+
+
+class Maker:
+    """A type as it is called in a kernel."""
+
+    def __init__(self, t: Type) -> None:
+        self.t = t
+        self.__heald_type__ = t
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return values.construct(self.t, args, named)
+
+
+class World:
+    """One launch: the namespace of the changed source and the thread that runs."""
+
+    def __init__(self, text: str) -> None:
+        self.thread = Thread(0, (0,))
+        self.returns = {
+            f: SURFACE_TYPES[t] for f, t in re.findall(r"^# returns (\w+) (\w+)$", text, re.M)
+        }
+        climbs: dict[str, dict[str, str]] = {}
+        for f, name, t in re.findall(r"^# climbs (\w+)\.(\w+) (\w+)$", text, re.M):
+            climbs.setdefault(f, {})[name] = t
+        tree = ast.parse(text, FILE)
+        body: list[ast.stmt] = []
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                change = Change(climbs.get(node.name, {}))
+                inner = [change.visit(x) for x in node.body]
+                node.body = [y for x in inner for y in (x if isinstance(x, list) else [x])]
+            body.append(node)
+        tree.body = body
+        ast.fix_missing_locations(_with_lines(tree))
+        self.names: dict[str, Any] = self._namespace()
+        exec(compile(tree, FILE, "exec", dont_inherit=True), self.names)
+
+    # -- names
+
+    def _namespace(self) -> dict[str, Any]:
+        wp: dict[str, Any] = {name: Maker(t) for name, t in SURFACE_TYPES.items()}
+        wp |= {
+            "array": lambda dtype, ndim=1: array_of(dtype, ndim),
+            "func": self._function,
+            "struct": lambda cls: Maker(SURFACE.struct(cls)),
+            "static": lambda x: x,
+            "constant": lambda x: x,
+            "tid": self._tid,
+            "zeros": lambda shape, dtype: new_array(
+                _type(dtype), shape if isinstance(shape, tuple) else (shape,)
+            ),
+            "min": lambda *a: values.extreme("min", *a),
+            "max": lambda *a: values.extreme("max", *a),
+            "abs": abs,
+            "randi": lambda s, *r: cast(s, i32),
+            "randu": lambda s: s,
+            "rand_init": lambda seed: values.hashed(cast(seed, u32)),
+            "kernel": lambda f: f,
+        }
+        wp |= {name: _rounding(op) for name, op in _ROUNDINGS.items()}
+        wp |= {f"atomic_{k}": _atomic(k) for k in _ATOMICS}
+        helpers = {
+            "bind": bind,
+            "widen": lambda x, t: widen(x, _type(t)),
+            "unpack": unpack,
+            "assign": assign,
+            "update": update,
+            "truth": bool,
+            "hashed": values.hashed,
+            "second": lambda a, b: b,
+            "left_product": lambda s, x, y, z: values.total(s, (x, y), z, product_right=False),
+            "right_product": lambda s, z, x, y: values.total(s, (x, y), z, product_right=True),
+            "static_range": range,
+            "check": self._check,
+            "leaves": self._leaves,
+        }
+        return {
+            "wp": SimpleNamespace(**wp),
+            "_h": SimpleNamespace(**helpers),
+            "int": Maker(i32),
+            "float": Maker(SURFACE_TYPES["float32"]),
+            "bool": Maker(b1),
+            "range": self._range,
+            "len": _length,
+            "min": wp["min"],
+            "max": wp["max"],
+            "abs": abs,
+        }
+
+    def _tid(self) -> Any:
+        return (
+            bind(self.thread.index[0])
+            if len(self.thread.index) == 1
+            else tuple(map(bind, self.thread.index))
+        )
+
+    def _check(self, test: Any) -> None:
+        if not test:
+            values.fault("ASSERT")
+
+    def _leaves(self) -> bool:
+        self.thread.fuel -= 1
+        if self.thread.fuel < 0:
+            raise Refusal("out of fuel")
+        return self.thread.fault is not None
+
+    def _range(self, *bounds: Any) -> Iterator[Any]:
+        types = [index_type(b.t) for b in bounds if isinstance(b, Number)]
+        if all(isinstance(b, int) for b in bounds) or None in types:
+            types.append(i32)
+        t = i64 if i64 in types else i32
+        lo, hi, step = 0, 0, 1
+        numbers = [as_index(b) for b in bounds]
+        if len(numbers) == 1:
+            (hi,) = numbers
+        else:
+            lo, hi, *more = numbers
+            step = more[0] if more else 1
+        if step == 0:
+            values.fault("STEP")
+            return iter(())
+        return (Number(t, values.wrap(t, k)) for k in range(lo, hi, step))
+
+    def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        declared = [as_concrete(t) for t in function.__annotations__.values()]
+        returned = self.returns.get(function.__name__)
+
+        def call(*args: Any) -> Any:
+            given = [
+                a if isinstance(a, Arr) or t is None else widen(a, t)
+                for a, t in zip(args, declared, strict=True)
+            ]
+            result = function(*given)
+            if isinstance(result, tuple):
+                result = bind(result)
+            return result if returned is None else widen(result, returned)
+
+        return call
+
+    # -- threads
+
+    def run(self, name: str, dims: Sequence[int], args: Sequence[Any]) -> list[Thread]:
+        """Run every thread, in order; arrays are updated in place."""
+        done = []
+        for number, index in enumerate(product(*map(range, dims))):
+            self.thread = Thread(number, index)
+            values.reporting(self.thread.report)
+            try:
+                self.names[name](*args)
+            finally:
+                values.reporting(None)
+            done.append(self.thread)
+        return done
+
+
+def _with_lines(tree: ast.Module) -> ast.Module:
+    """New nodes get the line of the statement that they came from."""
+
+    def visit(node: ast.AST, line: int) -> None:
+        if isinstance(node, (ast.stmt, ast.expr)):
+            line = getattr(node, "lineno", line)
+            node.lineno, node.col_offset = line, 0
+            node.end_lineno, node.end_col_offset = line, 0
+        for child in ast.iter_child_nodes(node):
+            visit(child, line)
+
+    visit(tree, 1)
+    return tree
+
+
+SURFACE_TYPES: dict[str, Type] = {
+    name: t for name, t in vars(SURFACE).items() if isinstance(t, Type)
+}
+_ROUNDINGS = {
+    "sqrt": "fsqrt",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "ftrunc",
+    "rint": "rint",
+}
+_ATOMICS = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^", "min": "min", "max": "max"}
+
+
+def _rounding(op: str) -> Callable[[Number], Number]:
+    return lambda x: values.compute(op, x.t, x)
+
+
+def _atomic(kind: str) -> Callable[..., Any]:
+    symbol = _ATOMICS[kind]
+
+    def run(array: Arr, *rest: Any) -> Any:
+        *index, value = rest
+        where = array.position(index)
+        value = widen(value, array.t)
+        if where is None:
+            return values.zero(array.t)
+        old = array.cells[where]
+        new = (
+            values.extreme(kind, old, value)
+            if kind in ("min", "max")
+            else binary(symbol, old, value)
+        )
+        array.cells[where] = new
+        return old
+
+    return run
+
+
+def _length(x: Any) -> Any:
+    return x.shape[0] if isinstance(x, Arr) else len(x)
+
+
+def _type(annotation: Any) -> Any:
+    t = as_concrete(annotation)
+    assert t is not None
+    return t
