@@ -19,7 +19,7 @@ from heald.frontend.operands import Literal, Refused, describe, describe_type
 from heald.frontend.scan import is_product
 from heald.frontend.session import Session
 from heald.ir import Value
-from heald.types import Array, Scalar, Struct, Type, b1, can_widen, f32, f64
+from heald.types import Array, Scalar, Struct, Type, b1, can_widen, f32, f64, u8
 
 Number = Value | Literal
 
@@ -301,7 +301,8 @@ def _power(s: Session, node: ast.AST, a: Number, b: Number) -> Number:
         )
     if exponent == 2 and isinstance(a, Value):  # x*x is the correctly rounded square
         return s.op("fmul", a, a)
-    return s.call_builtin(node, "pow", (a, b))
+    x, y, _ = meet(s, node, a, b)
+    return s.call_builtin(node, "pow", (x, y))
 
 
 def _repeat(s: Session, a: Value, exponent: int) -> Value:
@@ -402,6 +403,8 @@ def _compare_scalar(s: Session, node: ast.AST, name: str, a: Number, b: Number) 
     x, y, t = meet(s, node, a, b)
     if t.is_float:
         return s.op("fcmp", x, y, pred="une" if name == "ne" else "o" + name)
+    if t is b1 and name not in ("eq", "ne"):  # False is less than True
+        x, y = (convert(s, node, v, u8) for v in (x, y))
     sign = "" if name in ("eq", "ne") else "s" if t.kind == "i" else "u"
     return s.op("icmp", x, y, pred=sign + name)
 
