@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from heald.api.kernel import Kernel, Module
-from heald.diagnostics import Diagnostic, LaunchError
+from heald.diagnostics import CompileError, Diagnostic, LaunchError
 from heald.driver import Program, write_whole
 from heald.ir import Kernel as WirKernel
 from heald.ir import dump_kernels, load_kernels
@@ -66,6 +66,9 @@ def load_ir(path: str | os.PathLike[str]) -> Kernel:
     """
     file = load_kernels(Path(path).read_bytes(), TABLE)
     widths = file.metadata.get(_INDEX, "").split(",")
+    if not file.kernels or len(widths) != len(file.kernels):
+        message = f"'{os.fspath(path)}' is a file of kernels, but was not written by wp.save_ir"
+        raise CompileError(Diagnostic("H0903", message))
     by_types: dict[tuple[tuple[Type, ...], bool], WirKernel] = {}
     for wir, width in zip(file.kernels, widths, strict=True):
         by_types[tuple(p.type for p in wir.params), width == _WIDE] = wir

@@ -1,0 +1,92 @@
+"""What users see: the public names and signatures, and what importing costs in modules."""
+
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+
+import heald
+import heald as wp
+
+
+def _signature(value):
+    if inspect.isclass(value):
+        return "class"
+    if hasattr(value, "__heald_overloads__"):
+        return "kernel function"
+    try:
+        return str(inspect.signature(value))
+    except (TypeError, ValueError):
+        return type(value).__name__
+
+
+def test_snapshot_of_names_and_signatures(golden):
+    # Every module is imported first: none may add or hide a public name.
+    for module in pkgutil.walk_packages(heald.__path__, "heald."):
+        importlib.import_module(module.name)
+    names = [n for n in dir(wp) if not n.startswith("__")]
+    lines = [f"{name}: {_signature(getattr(wp, name))}" for name in sorted(names)]
+    golden("public.txt", "\n".join(lines) + "\n")
+
+
+def test_every_public_name_exists():
+    for name in dir(wp):
+        assert getattr(wp, name) is not None
+
+
+def test_unknown_names_are_refused():
+    try:
+        wp.no_such_name  # noqa: B018
+    except AttributeError as error:
+        assert "no_such_name" in str(error)
+    else:
+        raise AssertionError("wp.no_such_name exists")
+
+
+def _modules_after(code):
+    """Modules that a fresh process has loaded after ``code``."""
+    script = f"import sys; {code}; print('\\n'.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_importing_heald_loads_nothing_heavy():
+    loaded = _modules_after("import heald as wp")
+    heavy = {"llvmlite", "z3", "typer", "rich", "PIL", "numpy", "cuda"}
+    assert not heavy & loaded
+
+
+def test_defining_kernels_loads_no_solver_and_no_compiler():
+    loaded = _modules_after("import heald as wp; wp.kernel, wp.array, wp.vec3, wp.zeros(3)")
+    assert not {"z3", "typer", "rich", "PIL", "llvmlite"} & loaded
+
+
+def test_config_refuses_unknown_settings_and_bad_values(monkeypatch):
+    from heald.config import Config
+
+    config = Config()
+    for assign in (
+        lambda: setattr(config, "quite", True),
+        lambda: setattr(config, "safety", "off"),
+        lambda: setattr(config, "num_threads", "many"),
+    ):
+        try:
+            assign()
+        except (AttributeError, ValueError) as error:
+            assert "wp.config" in str(error)
+        else:
+            raise AssertionError("accepted")
+    monkeypatch.setenv("HEALD_NUM_THREADS", "3")
+    monkeypatch.setenv("HEALD_DEBUG", "yes")
+    config.reset()
+    assert (config.num_threads, config.debug) == (3, True)
+    monkeypatch.setenv("HEALD_DEBUG", "perhaps")
+    try:
+        config.reset()
+    except ValueError as error:
+        assert "HEALD_DEBUG" in str(error)
+    else:
+        raise AssertionError("accepted")

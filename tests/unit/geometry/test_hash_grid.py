@@ -1,0 +1,219 @@
+"""Hash grids against brute force, on every host device."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import heald as wp
+
+LIMIT = 512
+
+
+@wp.kernel
+def collect(
+    grid: wp.uint64,
+    points: wp.array(dtype=wp.vec3),
+    radius: float,
+    count: wp.array(dtype=int),
+    found: wp.array(dtype=int, ndim=2),
+):
+    i = wp.tid()
+    k = 0
+    for j in wp.hash_grid_query(grid, points[i], radius):
+        if k < found.shape[1]:
+            found[i, k] = j
+        k += 1
+    count[i] = k
+
+
+@pytest.fixture(params=["cpu", "sim"])
+def device(request):
+    return request.param
+
+
+def query(points, radius, dims=(8, 8, 8), build_radius=None, device="cpu", **options):
+    """For each point, the candidates in the order in which the query gives them."""
+    with wp.ScopedDevice(device):
+        p = wp.array(np.asarray(points, np.float32).reshape(-1, 3), dtype=wp.vec3)
+        grid = wp.HashGrid(*dims, **options)
+        grid.build(p, build_radius or radius)
+        n = len(p)
+        count = wp.zeros(n, dtype=int)
+        found = wp.full((n, LIMIT), -1, dtype=int)
+        wp.launch(collect, dim=n, inputs=[grid.id, p, radius, count, found])
+        counts, table = count.numpy(), found.numpy()
+    assert (counts <= LIMIT).all()
+    return [table[i, : counts[i]] for i in range(n)]
+
+
+def neighbours(points, radius):
+    points = np.asarray(points, np.float32).astype(np.float64)
+    distance = np.linalg.norm(points[:, None] - points[None], axis=2)
+    return [set(np.flatnonzero(row <= radius)) for row in distance]
+
+
+def check(points, radius, **options):
+    for got, want in zip(query(points, radius, **options), neighbours(points, radius), strict=True):
+        assert len(set(got)) == len(got), "a point came twice"
+        assert want <= set(got), "a neighbour is missing"
+
+
+CLOUDS = {
+    "around zero": lambda rng: rng.normal(size=(200, 3)),
+    "negative": lambda rng: rng.uniform(-9.0, -7.0, size=(200, 3)),
+    "far away": lambda rng: rng.uniform(size=(200, 3)) + [1e6, -1e6, 3e5],
+    "on cell borders": lambda rng: rng.integers(-4, 5, size=(200, 3)) * 0.5,
+    "on a line": lambda rng: np.outer(np.linspace(-6, 6, 200), [1.0, 0.0, 0.0]),
+    "all in one place": lambda rng: np.zeros((60, 3)),
+}
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_every_neighbour_comes_once(cloud, device):
+    points = CLOUDS[cloud](np.random.default_rng(3))
+    check(points, 0.5, device=device)
+
+
+@pytest.mark.parametrize("dims", [(1, 1, 1), (2, 3, 5), (1, 1, 64), (16, 1, 2), (7, 7, 7)])
+def test_any_number_of_cells_gives_the_same_neighbours(dims, device):
+    points = np.random.default_rng(5).normal(size=(150, 3)) * 2
+    check(points, 0.8, dims=dims, device=device)
+
+
+@pytest.mark.parametrize("radius", [0.05, 0.4, 3.0, 50.0])
+def test_queries_of_other_radii_than_the_build(radius, device):
+    points = np.random.default_rng(6).normal(size=(100, 3))
+    check(points, radius, build_radius=0.4, device=device)
+
+
+def cell(point, width, dims):
+    return tuple(int(c) for c in np.floor(point / np.float32(width)).astype(int) % dims)
+
+
+def test_cells_in_order_points_ascending():
+    rng = np.random.default_rng(8)
+    points = rng.uniform(0, 4, size=(300, 3)).astype(np.float32)
+    width = 0.5
+    for i, got in enumerate(query(points, width, dims=(8, 8, 8))):
+        low = np.floor((points[i] - np.float32(width)) / np.float32(width)).astype(int)
+        order = []
+        for j in got:
+            # where the cell lies relative to the lowest corner, cells counted around the wrap
+            box = np.floor(points[j] / np.float32(width)).astype(int)
+            order.append((*((box - low) % 8), j))
+        assert order == sorted(order)
+
+
+def test_the_order_is_the_same_on_every_device():
+    points = np.random.default_rng(9).normal(size=(120, 3))
+    one, two = query(points, 0.7), query(points, 0.7, device="sim")
+    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+
+
+def test_periodic_domains_reach_across_the_border(device):
+    rng = np.random.default_rng(10)
+    length = np.array([4.0, 3.0, 2.0])
+    points = (rng.uniform(-1.0, 2.0, size=(150, 3)) * length).astype(np.float32)
+    radius = 0.45
+    got = query(points, radius, dims=(6, 5, 4), periodic=tuple(length), device=device)
+    delta = points[:, None].astype(np.float64) - points[None]
+    delta -= length * np.rint(delta / length)
+    distance = np.linalg.norm(delta, axis=2)
+    for i, found in enumerate(got):
+        assert len(set(found)) == len(found)
+        assert set(np.flatnonzero(distance[i] <= radius)) <= set(found)
+
+
+@pytest.mark.parametrize("radius", [-1.0, float("nan")])
+def test_a_senseless_radius_finds_nothing(radius, device):
+    points = np.zeros((3, 3))
+    assert all(len(x) == 0 for x in query(points, radius, build_radius=1.0, device=device))
+
+
+def test_points_that_are_no_numbers_do_no_harm(device):
+    points = np.array([[0, 0, 0], [np.nan, 0, 0], [np.inf, 0, 0], [3e38, -3e38, 0], [0.1, 0, 0]])
+    got = query(points, 0.5, device=device)
+    assert {0, 4} <= set(got[0])
+    assert all(len(set(x)) == len(x) for x in got)
+
+
+def test_no_points(device):
+    assert query(np.zeros((0, 3)), 1.0, device=device) == []
+
+
+def test_the_grid_grows_and_keeps_its_handle():
+    grid = wp.HashGrid(4, 4, 4)
+    grid.build(wp.zeros(3, dtype=wp.vec3), 1.0)
+    handle = grid.id
+    grid.build(wp.zeros(3000, dtype=wp.vec3), 1.0)
+    assert grid.id == handle
+    assert len(grid) == 3000
+
+
+def test_max_points_is_a_clear_error():
+    grid = wp.HashGrid(4, 4, 4, max_points=10)
+    grid.build(wp.zeros(10, dtype=wp.vec3), 1.0)
+    with pytest.raises(
+        wp.LaunchError, match="11 points, but the hash grid was made for at most 10"
+    ):
+        grid.build(wp.zeros(11, dtype=wp.vec3), 1.0)
+    assert len(grid) == 10
+
+
+def test_a_grid_that_was_not_built_has_no_handle():
+    with pytest.raises(wp.LaunchError, match="H0714"):
+        wp.HashGrid(4, 4, 4).id  # noqa: B018
+
+
+@pytest.mark.parametrize("handle", [0, 12345, (1 << 56) | (1 << 32) | 9, (2 << 56) | (1 << 32)])
+def test_a_wrong_handle_is_a_fault(handle, device):
+    with wp.ScopedDevice(device):
+        p = wp.zeros(2, dtype=wp.vec3)
+        count, found = wp.zeros(2, dtype=int), wp.zeros((2, 4), dtype=int)
+        with pytest.raises(wp.KernelFault, match="H0406"):
+            wp.launch(collect, dim=2, inputs=[handle, p, 1.0, count, found])
+
+
+def test_a_stale_handle_is_a_fault():
+    grid = wp.HashGrid(4, 4, 4)
+    p = wp.zeros(2, dtype=wp.vec3)
+    grid.build(p, 1.0)
+    handle = grid.id
+    del grid
+    gc.collect()
+    other = wp.HashGrid(4, 4, 4)  # takes the free slot
+    other.build(p, 1.0)
+    count, found = wp.zeros(2, dtype=int), wp.zeros((2, 4), dtype=int)
+    with pytest.raises(wp.KernelFault, match="H0406"):
+        wp.launch(collect, dim=2, inputs=[handle, p, 1.0, count, found])
+
+
+@pytest.mark.parametrize(
+    ("dims", "options"),
+    [
+        ((0, 4, 4), {}),
+        ((4, -1, 4), {}),
+        ((4, 4.0, 4), {}),
+        ((True, 4, 4), {}),
+        ((1 << 12, 1 << 12, 1 << 12), {}),
+        ((4, 4, 4), {"periodic": (1.0, 1.0)}),
+        ((4, 4, 4), {"periodic": (1.0, -1.0, 1.0)}),
+        ((4, 4, 4), {"periodic": (1.0, float("inf"), 1.0)}),
+    ],
+)
+def test_senseless_grids_are_refused(dims, options):
+    with pytest.raises(wp.LaunchError, match="H0711"):
+        wp.HashGrid(*dims, **options)
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0, float("nan"), float("inf"), "1", None, 1e-60])
+def test_senseless_build_radii_are_refused(radius):
+    with pytest.raises(wp.LaunchError, match="H0711"):
+        wp.HashGrid(4, 4, 4).build(wp.zeros(2, dtype=wp.vec3), radius)
+
+
+@pytest.mark.parametrize("points", [wp.zeros(3), wp.zeros((2, 2), dtype=wp.vec3), [[0, 0, 0]]])
+def test_points_of_another_kind_are_refused(points):
+    with pytest.raises(wp.LaunchError):
+        wp.HashGrid(4, 4, 4).build(points, 1.0)
