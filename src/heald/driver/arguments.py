@@ -9,8 +9,7 @@ from math import prod
 from heald.artifact import Symbol
 from heald.interp import ArrayView
 from heald.runtime import byte_span, memory_bytes
-from heald.types import Element, Leaf, Scalar, Type, leaves, size_of
-from heald.types.descriptors import to_bfloat16
+from heald.types import Element, Leaf, Scalar, Type, bf16, leaves, size_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +66,7 @@ def _datum(leaf: LeafValue, t: Leaf) -> object:
     if isinstance(leaf, ArrayArgument):
         return leaf.view()
     assert isinstance(t, Scalar)
-    return to_bfloat16(leaf) if t.name == "bf16" else t.carrier.type(leaf)
+    return leaf if t is bf16 else t.carrier.type(leaf)  # the interpreter rounds it
 
 
 def look_up(arguments: Sequence[Argument], dims: Sequence[int], symbol: Symbol) -> int:
