@@ -78,7 +78,7 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(wp.CompileError, match="H0903"):
         wp.load_ir(path)
     path.write_bytes(dump_kernels([], metadata={}))
-    with pytest.raises(wp.CompileError, match="was not written by wp.save_ir"):
+    with pytest.raises(wp.CompileError, match=r"was not written by wp\.save_ir"):
         wp.load_ir(path)
     with pytest.raises(OSError, match="nowhere"):
         wp.load_ir(tmp_path / "nowhere")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import heald.cli.demo as demo_module
 from heald.cli.app import app
 from heald.cli.demos import DEMOS
-from heald.driver import STAGES
+from heald.driver import STAGES, write_whole
 
 runner = CliRunner()
 
@@ -184,8 +184,6 @@ def test_pictures_hold_every_frame():
 
 
 def test_files_are_replaced_whole(tmp_path, monkeypatch):
-    from heald.driver import write_whole
-
     path = tmp_path / "state.bin"
     write_whole(path, b"old")
     monkeypatch.setattr("os.replace", lambda *a: (_ for _ in ()).throw(OSError("disk")))

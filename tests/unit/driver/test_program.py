@@ -48,7 +48,7 @@ def positive(a: wp.array(dtype=int)):
 def chatty(a: wp.array(dtype=float), v: wp.vec3):
     i = wp.tid()
     if i % 2 == 0:
-        print("even", i, a[i], v)
+        print("even", i, a[i], v)  # noqa: T201 - a kernel's print
     wp.printf("%d: %.3f%%\n", i, a[i])
 
 

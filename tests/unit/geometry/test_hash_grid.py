@@ -62,7 +62,7 @@ def check(points, radius, **options):
 CLOUDS = {
     "around zero": lambda rng: rng.normal(size=(200, 3)),
     "negative": lambda rng: rng.uniform(-9.0, -7.0, size=(200, 3)),
-    "far away": lambda rng: rng.uniform(size=(200, 3)) + [1e6, -1e6, 3e5],
+    "far away": lambda rng: rng.uniform(size=(200, 3)) + np.array([1e6, -1e6, 3e5]),
     "on cell borders": lambda rng: rng.integers(-4, 5, size=(200, 3)) * 0.5,
     "on a line": lambda rng: np.outer(np.linspace(-6, 6, 200), [1.0, 0.0, 0.0]),
     "all in one place": lambda rng: np.zeros((60, 3)),
