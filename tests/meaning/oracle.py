@@ -314,7 +314,9 @@ class Change(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
-        return _call("bind", node) if isinstance(node.op, ast.Not) else node
+        if isinstance(node.op, ast.Not):
+            return _call("bind", node)
+        return _call("invert", node.operand) if isinstance(node.op, ast.Invert) else node
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
@@ -503,6 +505,7 @@ class World:
             "update": update,
             "truth": bool,
             "hashed": values.hashed,
+            "invert": lambda x: not x if isinstance(x, bool) else ~x,
             "second": lambda a, b: b,
             "left_product": lambda s, x, y, z: values.total(s, (x, y), z, product_right=False),
             "right_product": lambda s, z, x, y: values.total(s, (x, y), z, product_right=True),

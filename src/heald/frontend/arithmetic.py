@@ -371,6 +371,8 @@ def _invert(s: Session, node: ast.AST, operand: Number) -> Number:
     if isinstance(operand, Literal):
         if isinstance(operand.value, float):
             raise s.refuse(node, "H0201", "~ works on integers")
+        if isinstance(operand.value, bool):  # as numpy has it, and as runtime bools do
+            return Literal(not operand.value)
         return Literal(~operand.value)
     t = operand.type
     if not (isinstance(t, Scalar) and (t.is_integer or t is b1)):

@@ -370,3 +370,20 @@ def test_a_name_set_beside_an_arm_that_leaves_is_seen_behind_the_branch(n: int) 
         n,
     )
     assert b.tolist() == ([2.0, 0.0, 2.0] if n == 1 else [0.0, 1.0, 0.0])
+
+
+def test_inverting_a_literal_bool_is_inverting_a_bool() -> None:
+    """``~True`` was -2, which is true; ``~flag`` is its negation."""
+    b = np.zeros(2, np.int32)
+    launch(
+        """
+        def k(b: wp.array(int), flag: bool):
+            if ~(True and flag):
+                b[0] = 1
+            if ~True:
+                b[1] = 1
+        """,
+        b,
+        True,
+    )
+    assert b.tolist() == [0, 0]
