@@ -58,7 +58,7 @@ def is_speculatable(op: Op, constants: Constants) -> bool:
 
 
 def space_of(op: Op) -> str:
-    """``local`` or ``global``: which memory a memory op touches.  Shared memory counts as global."""
+    """Which memory an access touches: ``local`` or ``global``, which shared memory counts as."""
     array = op.operands[0].type
     return "local" if isinstance(array, Array) and array.space == "local" else "global"
 

@@ -224,24 +224,36 @@ class _Fold(Rebuild):
                     return None
                 return self.scalar_const(op.result, shape[_number(op, "axis")])
             case "extract":
-                return self._leaf(operand, _number(op, "leaf"))
+                leaf = _number(op, "leaf")
+                found, source = self._leaf(operand, leaf)
+                if found is None and source is not operand:
+                    found = self.extract(source, leaf)
+                return found
             case "insert":
-                present = self._leaf(operand, _number(op, "leaf"))
-                return operand if present is self.get(op.operands[1]) else None
+                return operand if self._holds(operand, op) else None
             case _:
                 return self._whole(op)
 
-    def _leaf(self, value: Value, leaf: int) -> Value | None:
-        """A leaf of a composite where an op at hand says what it is."""
+    def _leaf(self, value: Value, leaf: int) -> tuple[Value | None, Value]:
+        """A leaf of a composite where ops at hand say what it is, and else of which it is one."""
         while (made := self._made.get(value)) is not None:
             if made.name == "compose":
-                return made.operands[leaf]
+                return made.operands[leaf], value
             if made.name != "insert":
                 break
             if _number(made, "leaf") == leaf:
-                return made.operands[1]
+                return made.operands[1], value
             value = made.operands[0]
-        return None
+        return None, value
+
+    def _holds(self, composite: Value, insert: Op) -> bool:
+        """Does a composite have the leaf already that ``insert`` puts into it?"""
+        leaf, part = _number(insert, "leaf"), self.get(insert.operands[1])
+        found, source = self._leaf(composite, leaf)
+        made = self._made.get(part)
+        if found is not None or made is None or made.name != "extract":
+            return found is part
+        return made.operands[0] is source and _number(made, "leaf") == leaf
 
     def _whole(self, op: Op) -> Value | None:
         """The composite all of whose leaves ``op`` puts together again."""
@@ -294,7 +306,7 @@ class _Fold(Rebuild):
         return None
 
     def _select(self, op: Op, condition: Value, regions: tuple[Region, ...]) -> bool:
-        """Choose among yields without ops by ``select``; True when the ``if`` is no longer needed."""
+        """Choose among yields by ``select``; True when the ``if`` is no longer needed."""
         arms = [region.terminator.operands for region in regions]
         done = True
         for result, then, other in zip(op.results, *arms, strict=True):

@@ -22,7 +22,15 @@ _USUAL = 1 << 24
 
 @dataclass(slots=True)
 class Facts:
-    """Facts in scopes, found by the atoms that they bound."""
+    """Facts in scopes, found by the atoms that they bound.
+
+    Attributes:
+        effort: steps that searches may still take; without any left, only ranges prove anything.
+        trail: the facts of all open scopes, in order.
+        clauses: of the launch condition.
+    """
+
+    effort: int
 
     trail: list[Linear] = field(default_factory=list)
     clauses: list[Linear] = field(default_factory=list)
@@ -135,15 +143,36 @@ class Facts:
 
     def high(self, term: Linear) -> int:
         """The greatest number a term can be here, as far as facts on single atoms tell."""
-        return -self.low(-term)
+        total = term.constant
+        numbers = self._numbers
+        for atom, count in term.terms.items():
+            if count > 0:
+                found = numbers.get((atom, False))
+                total += count * (found[-1] if found else atom.high)
+            else:
+                found = numbers.get((atom, True))
+                total += count * (found[-1] if found else atom.low)
+        return total
 
     def prove(self, goal: Linear) -> bool:
         """Is ``goal`` at least 0 here, for all that is known?"""
-        return _Search(self, ask=False).run(goal) is not None
+        if self.low(goal) >= 0:
+            return True
+        return self._search(goal, ask=False) is not None
 
     def prove_under(self, goal: Linear) -> list[Linear] | None:
         """Clauses on what the launch knows under which ``goal`` is at least 0 here, or None."""
-        return _Search(self, ask=True).run(goal)
+        return self._search(goal, ask=True)
+
+    def _search(self, goal: Linear, *, ask: bool) -> list[Linear] | None:
+        if self.effort <= 0:
+            return None
+        search = _Search(self, ask, min(_BUDGET, self.effort))
+        self.effort -= 1
+        start = search.budget
+        found = search.run(goal)
+        self.effort -= start - search.budget
+        return found
 
 
 def is_usual(clause: Linear) -> bool:
@@ -171,7 +200,7 @@ class _Search:
 
     facts: Facts
     ask: bool
-    budget: int = _BUDGET
+    budget: int
     seen: set[Hashable] = field(default_factory=set)
     split: set[Atom] = field(default_factory=set)
 

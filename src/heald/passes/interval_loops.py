@@ -10,11 +10,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from heald.ir import Op, Value
+from heald.ir import Value
 from heald.passes.interval_state import State, integer_type
 from heald.passes.interval_terms import Atom, Linear, constant, of
 
 _ROUNDS = 4
+
+GuessKey = tuple[int, int, bool]
+
+
+@dataclass(slots=True)
+class Memory:
+    """What earlier walks of a loop found: an outer loop walks the inner ones again and again.
+
+    Attributes:
+        failed: guesses that did not prove themselves, by carried value, sign, and whether they
+            compare with 0 rather than with the initial value.
+        growths: carried values that grow evenly, by how much; None where that turned out wrong.
+        walked: whether the loop was walked to the end.
+    """
+
+    failed: set[GuessKey] = field(default_factory=set)
+    growths: dict[int, int | None] = field(default_factory=dict)
+    walked: bool = False
 
 
 @dataclass(slots=True)
@@ -24,30 +42,24 @@ class _Guess:
     k: int
     sign: int
     offset: Linear
-    holds: bool = True
+    from_zero: bool = False
     holds_at_exit: bool = True
+
+    @property
+    def key(self) -> GuessKey:
+        return self.k, self.sign, self.from_zero
 
     def about(self, term: Linear) -> Linear:
         return self.offset.plus(term, self.sign)
 
 
 @dataclass(slots=True)
-class _Growth:
-    """Carried value ``k`` grows by ``step`` in each iteration, from ``init``."""
-
-    k: int
-    init: Linear
-    step: int
-    holds: bool = True
-
-
-@dataclass(slots=True)
 class Loop:
     """A loop that is being walked."""
 
+    memory: Memory
     inits: tuple[Linear | None, ...]
     guesses: list[_Guess]
-    growths: dict[int, _Growth] = field(default_factory=dict)
     _args: tuple[Value, ...] = ()
     _iteration: Atom | None = None
     _failed: bool = False
@@ -63,18 +75,18 @@ class Loop:
         self._steps = {}
         self._args = heads[-1]
         self._iteration = state.atom(0, 1 << 64)
-        for k, arg in enumerate(self._args):
-            if integer_type(arg) is None:
+        for k, init in enumerate(self.inits):
+            if init is None:
                 continue
-            growth = self.growths.get(k)
-            if growth is not None and growth.holds:
-                term = growth.init.plus(of(self._iteration), growth.step)
-                state.set_term(arg, term)
+            step = self.memory.growths.get(k)
+            if step is not None:
+                term = init.plus(of(self._iteration), step)
+                state.set_term(self._args[k], term)
             else:
-                term = of(state.set_opaque(arg))
+                term = of(state.set_opaque(self._args[k]))
             for head in heads[:-1]:
                 state.set_term(head[k], term)
-            state.facts.add_all(g.about(term) for g in self.guesses if g.holds and g.k == k)
+            state.facts.add_all(guess.about(term) for guess in self.guesses if guess.k == k)
 
     def count(self, state: State, index: Value, low: Linear, high: Linear, step: Linear) -> None:
         """The loop variable of a ``for``, which lies between the bounds where the body runs."""
@@ -100,29 +112,30 @@ class Loop:
 
     def check_next(self, state: State, values: Sequence[Value]) -> None:
         """The values of the next iteration: do the guesses hold of them?"""
+        failed = self.memory.failed
         for guess in self.guesses:
-            if guess.holds and not state.facts.prove(guess.about(state.term(values[guess.k]))):
-                guess.holds = guess.holds_at_exit = False
-                self._failed = True
+            if guess.key not in failed:
+                goal = guess.about(state.term(values[guess.k]))
+                if not state.facts.prove(goal):
+                    failed.add(guess.key)
+                    self._failed = True
         for k, init in enumerate(self.inits):
             if init is not None:
-                self._note_step(state, k, values[k])
+                self._check_growth(state, k, values[k])
 
-    def _note_step(self, state: State, k: int, value: Value) -> None:
-        """Does the value grow evenly?  An assumed growth must hold exactly, a new one is only
-        noted.
-        """
-        growth = self.growths.get(k)
+    def _check_growth(self, state: State, k: int, value: Value) -> None:
+        """Does the value grow evenly?  Assumed growth must be exact; a new one is only noted."""
+        growths = self.memory.growths
         present = state.residue(self._args[k])
-        if growth is not None:
-            wanted = present + growth.step
-            if growth.holds and not state.term(value).equals(wanted):
-                growth.holds = False
+        if k in growths:
+            step = growths[k]
+            if step is not None and not state.term(value).equals(present + step):
+                growths[k] = None
                 self._failed = True
             return
         difference = state.residue(value) - present
-        step = None if difference.terms else difference.constant
-        self._steps[k] = step if self._steps.get(k, step) == step else None
+        found = None if difference.terms else difference.constant
+        self._steps[k] = found if self._steps.get(k, found) == found else None
 
     def check_exit(self, state: State, values: Sequence[Value]) -> None:
         """Values that leave the loop by ``break``: do the guesses hold of them?"""
@@ -134,32 +147,35 @@ class Loop:
     # -- after the body ----------------------------------------------------------------------------
 
     def settle(self) -> bool:
-        """Did all guesses hold?  If not, or if there are new ones to try, another round is needed."""
+        """Did all guesses hold?  If not, or if there are new ones, another round is needed."""
+        memory = self.memory
         if self._failed and self._rounds >= _ROUNDS:
             self.give_up()
             return False
-        tried = False
-        if self._rounds < _ROUNDS:
-            for k, step in self._steps.items():
-                init = self.inits[k]
-                if step and init is not None:
-                    self.growths[k] = _Growth(k, init, step)
-                    tried = True
-        if self._failed or tried:
+        again = self._failed
+        for k, step in self._steps.items():
+            if step and self._rounds < _ROUNDS:
+                memory.growths[k] = step
+                again = True
+        if again:
+            self.guesses = [g for g in self.guesses if g.key not in memory.failed]
             for guess in self.guesses:
-                guess.holds_at_exit = guess.holds
-            return False
-        return True
+                guess.holds_at_exit = True
+        return not again
 
     def give_up(self) -> None:
         """Guess nothing from here on."""
         self._rounds = _ROUNDS
+        self.memory.failed.update(guess.key for guess in self.guesses)
+        self.memory.growths = dict.fromkeys(range(len(self.inits)))
         self.guesses = []
-        self.growths = {k: _Growth(k, constant(0), 0, holds=False) for k in range(len(self.inits))}
 
 
-def open_loop(state: State, op: Op, inits: Sequence[Value]) -> Loop:
-    """A loop and the guesses to begin with: a value never passes its start; one from 0 up stays so."""
+def open_loop(state: State, memory: Memory, inits: Sequence[Value]) -> Loop:
+    """A loop and the guesses to begin with.
+
+    A carried value never passes its initial value, and one that starts at 0 or above stays there.
+    """
     terms = [None if integer_type(v) is None else state.term(v) for v in inits]
     guesses = []
     for k, term in enumerate(terms):
@@ -167,18 +183,13 @@ def open_loop(state: State, op: Op, inits: Sequence[Value]) -> Loop:
             continue
         guesses += [_Guess(k, 1, -term), _Guess(k, -1, term)]
         if term.terms and state.facts.prove(term):
-            guesses.append(_Guess(k, 1, constant(0)))
-    return Loop(tuple(terms), guesses)
+            guesses.append(_Guess(k, 1, constant(0), from_zero=True))
+    return Loop(memory, tuple(terms), [g for g in guesses if g.key not in memory.failed])
 
 
 def exit_terms(state: State, loop: Loop, results: Sequence[Value]) -> None:
-    """What is known of the results: the initial value, the last next one, or what a ``break``
-    carried.
-    """
+    """What is known of results: initial values, the last next ones, or what a ``break`` carried."""
     for k, result in enumerate(results):
-        if integer_type(result) is None:
-            continue
-        term = of(state.set_opaque(result))
-        state.facts.add_all(
-            g.about(term) for g in loop.guesses if g.k == k and g.holds and g.holds_at_exit
-        )
+        if integer_type(result) is not None:
+            term = of(state.set_opaque(result))
+            state.facts.add_all(g.about(term) for g in loop.guesses if g.k == k and g.holds_at_exit)

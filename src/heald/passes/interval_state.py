@@ -44,7 +44,7 @@ class State:
 
     kernel: Kernel
     ask: bool
-    facts: Facts = field(default_factory=Facts)
+    facts: Facts
     made: dict[Value, Op] = field(default_factory=dict)
     constants: dict[Value, bool | int] = field(default_factory=dict)
     arms: dict[Op, tuple[list[Linear], list[Linear]]] = field(default_factory=dict)

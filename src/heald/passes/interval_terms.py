@@ -64,6 +64,8 @@ class Linear:
 
     def times(self, factor: int) -> Linear:
         """``factor * self``."""
+        if factor == 1:
+            return self
         if not factor:
             return Linear(0, {})
         return Linear(factor * self.constant, {a: factor * n for a, n in self.terms.items()})

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from heald.artifact import LaunchCondition
-from heald.ir import MEMORY, OBLIGATIONS, Kernel, Op, Region, Value, op_ids
+from heald.ir import MEMORY, OBLIGATIONS, Kernel, Op, Region, Value, op_ids, walk
 from heald.passes.facts import DIVISIONS
 from heald.passes.guard import Verdict
 from heald.passes.interval_facts import Facts
-from heald.passes.interval_loops import Loop, exit_terms, open_loop
+from heald.passes.interval_loops import Loop, Memory, exit_terms, open_loop
 from heald.passes.interval_ops import transfer
 from heald.passes.interval_state import State, integer_type
 from heald.passes.interval_terms import Case, Linear, constant
@@ -21,6 +21,7 @@ from heald.types import Array, b1
 
 _CASES = 4
 _VISITS_PER_OP = 12
+_EFFORT, _EFFORT_PER_OP = 400, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +74,13 @@ def analyse_intervals(kernel: Kernel) -> Intervals:
     What is not proved is looked at once more for launches that are restricted: clauses such as
     ``dim[0] <= a.shape[0]`` are collected where the launch can check them.
     """
-    strict = _Analysis(State(kernel, ask=False))
+    effort = _EFFORT + _EFFORT_PER_OP * sum(1 for _ in walk(kernel.body))
+    strict = _Analysis(State(kernel, ask=False, facts=Facts(effort)))
     strict.run()
     proved = strict.holding()
     if proved.issuperset(strict.verdicts):
         return Intervals(proved, frozenset(), LaunchCondition())
-    asking = _Analysis(State(kernel, ask=True))
+    asking = _Analysis(State(kernel, ask=True, facts=Facts(effort)))
     asking.run()
     under = asking.holding() - proved
     clauses = asking.state.facts.clauses if under else []
@@ -89,7 +91,7 @@ def _condition(clauses: Sequence[Linear]) -> LaunchCondition:
     """The conjunction, without clauses that follow from the others."""
     kept = list(clauses)
     for clause in clauses:
-        others = Facts()
+        others = Facts(_EFFORT)
         others.add_all(other for other in kept if other is not clause)
         if others.prove(clause):
             kept.remove(clause)
@@ -114,6 +116,8 @@ class _Analysis:
     _loops: list[Loop] = field(default_factory=list)
     _scopes: list[tuple[int, list[_Return]]] = field(default_factory=list)
     _visits: int = 0
+    _trying: bool = False
+    _memories: dict[Op, Memory] = field(default_factory=dict)
 
     def run(self) -> None:
         self._region(self.state.kernel.body)
@@ -125,7 +129,7 @@ class _Analysis:
         """Walk a region; gives its terminator."""
         for op in region.ops:
             self._visits += 1
-            if op.name in OBLIGATIONS:
+            if op.name in OBLIGATIONS and not self._trying:
                 self._obligation(op)
             match op.name:
                 case "if":
@@ -354,12 +358,17 @@ class _Analysis:
         self._loop(op, start)
 
     def _loop(self, op: Op, start: Callable[[Loop], None]) -> None:
-        """Walk a loop with guesses about carried values until all that are left hold."""
+        """Walk a loop with guesses about carried values until all that are left hold.
+
+        Obligations are looked at in the last round only.
+        """
         state, facts = self.state, self.state.facts
-        inits = carried_inits(op)
-        loop = open_loop(state, op, inits)
+        memory = self._memories.setdefault(op, Memory())
+        loop = open_loop(state, memory, carried_inits(op))
         if self._visits > _VISITS_PER_OP * (len(state.made) + 50):
             loop.give_up()
+        trying = self._trying
+        self._trying = trying or (bool(loop.guesses) and not memory.walked)
         while True:
             mark, clauses = facts.mark(), len(facts.clauses)
             returns = len(self._scopes[-1][1]) if self._scopes else 0
@@ -371,11 +380,14 @@ class _Analysis:
                 loop.check_next(state, end.operands)
             self._loops.pop()
             facts.release(mark)
-            if loop.settle():
+            settled = loop.settle()
+            if settled and self._trying == trying:
                 break
+            self._trying = trying if settled else True
             facts.retract(clauses)
             if self._scopes:
                 del self._scopes[-1][1][returns:]
+        memory.walked = True
         exit_terms(state, loop, op.results)
 
 

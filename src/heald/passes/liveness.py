@@ -37,7 +37,7 @@ def find_live(kernel: Kernel, *, prune: bool) -> Liveness:
 
 
 def carried_args(op: Op) -> list[tuple[Value, ...]]:
-    """For each region of a loop, its arguments for the carried values; those of the body are last."""
+    """The arguments for the carried values of each region of a loop, those of the body last."""
     return [region.args[len(region.args) - len(op.results) :] for region in op.regions]
 
 

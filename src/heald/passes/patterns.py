@@ -1,11 +1,10 @@
 """Rewrite rules as text: ``("isub (iadd x y) y", "x")``, and how they match.
 
 A pattern is an op with its operands in prefix form.  A name of one letter stands for a value: ``c``
-and ``d`` for constants, ``p`` for constants whose top bit is clear, the others for anything; the same name
-twice is the same value.
-``LOWEST``, ``HIGHEST`` and ``ONES`` are the least and the greatest number of the type and the one
-with all bits set; numbers with a point are floats, of which -0.0 and 0.0 differ.  ``icmp.slt`` is
-an ``icmp`` with that ``pred``.
+and ``d`` for constants, ``p`` for constants whose top bit is clear, the others for anything; the
+same name twice is the same value.  ``LOWEST``, ``HIGHEST`` and ``ONES`` are the least and the
+greatest number of the type and the one with all bits set; numbers with a point are floats, of which
+-0.0 and 0.0 differ.  ``icmp.slt`` is an ``icmp`` with that ``pred``.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ Launch = tuple[Sequence[int], list[Any]]
 
 
 def kernel_of(text: str) -> Kernel:
-    """A well-formed kernel from its text; a text without a header is a body on standard parameters."""
+    """A well-formed kernel from its text; one without a header has the standard parameters."""
     if "kernel @" not in text:
         text = f"{HEADER} {{\n{text}\nreturn\n}}"
     kernel = parse(text, TABLE)
@@ -33,7 +33,9 @@ HEADER = (
 
 
 def random_arguments(kernel: Kernel, extent: int, seed: int, scale: int = 6) -> list[Any]:
-    """An argument for each parameter: arrays of this extent on each axis, small numbers and odd ones."""
+    """An argument for each parameter: arrays of this extent on each axis, small numbers and odd
+    ones.
+    """
     random = np.random.default_rng(seed)
     return [_argument(v.type, extent, random, scale) for v in kernel.params]
 
@@ -55,9 +57,13 @@ def _numbers(t: Scalar, count: int, random: np.random.Generator, scale: int) -> 
     if t.is_float:
         odd = random.choice([0.0, -0.0, np.inf, np.nan, 0.1, 1e-40, -2.5], count)
         values = np.where(random.random(count) < 0.7, small.astype(np.float64), odd)
-        return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16) if t is bf16 else (
-            values.astype(t.carrier)
+        return (
+            (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+            if t is bf16
+            else (values.astype(t.carrier))
         )
+    if count == 1:
+        return small.astype(t.carrier)  # parameters are loop bounds
     wild = random.integers(0, 1 << 63, count, dtype=np.uint64)
     return np.where(random.random(count) < 0.8, small.astype(np.uint64), wild).astype(t.carrier)
 

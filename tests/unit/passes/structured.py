@@ -1,8 +1,8 @@
 """Random kernels made of control flow: nested loops, scopes and branches that are left early.
 
-``strategies.kernels`` covers every op and type; this covers what exits, carried values and memory do to each
-other.  Every loop ends, every access is in bounds of arrays with at least 4 elements on each axis, and each
-thread writes one element of ``out`` and its own local array only.
+``strategies.kernels`` covers every op and type; this covers what exits, carried values and memory
+do to each other.  Every loop ends, every access is in bounds of arrays with at least 4 elements on
+each axis, and each thread writes one element of ``out`` and its own local array only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FLOAT_OPS = ("fadd", "fsub", "fmul")
 
 @dataclass
 class _Frame:
-    """What an exit from here carries: of the innermost loop, whose first value counts, and scope."""
+    """What an exit from here carries to the innermost loop and to the innermost scope."""
 
     loop: tuple[Type, ...] | None
     scope: tuple[Type, ...]
@@ -160,7 +160,9 @@ class _Maker:
         self.values += self.builder.emit("if", (condition,), types, regions)
         return False
 
-    def loop_body(self, types: tuple[Type, ...], frame: _Frame, depth: int, counter: Value | None) -> None:
+    def loop_body(
+        self, types: tuple[Type, ...], frame: _Frame, depth: int, counter: Value | None
+    ) -> None:
         self.counters.append(counter)
         if not self.block(depth + 1, _Frame(types, frame.scope)):
             self.next("yield", types)
