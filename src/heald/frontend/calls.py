@@ -178,6 +178,14 @@ def _static(s: Session, node: ast.Call) -> Operand:
     """``wp.static(expression)``: evaluated by Python while the kernel is compiled."""
     if len(node.args) != 1 or node.keywords:
         raise s.refuse(node, "H0305", "wp.static takes one expression")
+    value = evaluate(s, node.args[0])
+    if isinstance(value, range):
+        return Static(value)
+    return operand_of(s, node, value)
+
+
+def evaluate(s: Session, node: ast.expr) -> Any:
+    """What Python makes of an expression in which captured names and compile-time values stand."""
     names = s.frame.source.namespace()
     for name in s.frame.source.local_names:
         names.pop(name, None)
@@ -187,19 +195,16 @@ def _static(s: Session, node: ast.Call) -> Operand:
         if known:
             names[name] = known[0]
     names["type"] = lambda x: x.type if isinstance(x, StaticView) else type(x)
-    source = ast.Expression(node.args[0])
+    source = ast.Expression(node)
     try:
-        value = eval(compile(source, s.frame.source.file, "eval"), names)
+        return eval(compile(source, s.frame.source.file, "eval"), names)
     except Exception as error:  # noqa: BLE001 - user code may raise anything
         raise s.refuse(
-            node.args[0],
+            node,
             "H0107",
             f"this cannot be evaluated at compile time: {type(error).__name__}: {error}",
             "only captured names and values known at compile time are visible here",
         ) from None
-    if isinstance(value, range):
-        return Static(value)
-    return operand_of(s, node, value)
 
 
 def _python_value(s: Session, operand: Operand) -> tuple[Any, ...]:

@@ -38,6 +38,8 @@ _WHY_NOT = {
     ast.JoinedStr: "print takes the values themselves: print('x =', x)",
     ast.Await: "kernels run on every thread at once; there is nothing to await",
     ast.Yield: "a kernel gives no values; write to an array",
+    ast.YieldFrom: "a kernel gives no values; write to an array",
+    ast.Starred: "a tuple known at compile time can be spread in a call",
     ast.NamedExpr: "assign in a statement of its own",
     ast.Slice: "slices stand between brackets",
 }
@@ -87,6 +89,8 @@ def _words(name: str) -> str:
         "GeneratorExp": "a generator expression",
         "JoinedStr": "an f-string",
         "NamedExpr": "':='",
+        "Starred": "'*'",
+        "YieldFrom": "'yield from'",
     }
     return spelled.get(name, f"'{name.lower()}'")
 
@@ -97,9 +101,11 @@ def _constant(s: Session, node: ast.Constant) -> Operand:
         return Literal(value)
     if value is None or isinstance(value, str):
         return Static(value)
-    raise s.refuse(
-        node, "H0101", f"a {type(value).__name__} literal is not part of the kernel language"
-    )
+    what, instead = {
+        bytes: ("a bytes literal", "write the numbers, or pass them in an array of uint8"),
+        complex: ("a complex literal", "use a vec2 of the real and the imaginary part"),
+    }.get(type(value), ("'...'", "write a `:` for each axis"))
+    raise s.refuse(node, "H0101", f"{what} is not part of the kernel language", hint=instead)
 
 
 # -- choice
@@ -257,11 +263,11 @@ def _comparison(s: Session, node: ast.Compare) -> Operand:
     """A chain evaluates each operand once and stops at the first comparison that fails."""
     if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return _identity(s, node)
-    return _chain(s, node, s.expression(node.left), 0)
+    return _chain(s, node, (node.left, s.expression(node.left)), 0)
 
 
-def _chain(s: Session, node: ast.Compare, left: Operand, k: int) -> Value | Literal:
-    right = s.expression(node.comparators[k])
+def _chain(s: Session, node: ast.Compare, left: _Placed, k: int) -> Value | Literal:
+    right = (node.comparators[k], s.expression(node.comparators[k]))
     test = _one(s, node, node.ops[k], left, right)
     if k + 1 == len(node.ops):
         return test
@@ -270,9 +276,10 @@ def _chain(s: Session, node: ast.Compare, left: Operand, k: int) -> Value | Lite
     return _choose(s, node, test, lambda: _chain(s, node, right, k + 1), lambda: s.const(b1, False))
 
 
-def _one(
-    s: Session, node: ast.Compare, op: ast.cmpop, left: Operand, right: Operand
-) -> Value | Literal:
+_Placed = tuple[ast.expr, Operand]
+
+
+def _one(s: Session, node: ast.Compare, op: ast.cmpop, a: _Placed, b: _Placed) -> Value | Literal:
     if isinstance(op, (ast.In, ast.NotIn)):
         raise s.refuse(
             node,
@@ -282,12 +289,11 @@ def _one(
         )
     if isinstance(op, (ast.Is, ast.IsNot)):
         raise _chained_is(s, node)
-    if isinstance(left, Static) or isinstance(right, Static):
-        equal = _same_object(left, right)
+    if isinstance(a[1], Static) or isinstance(b[1], Static):
+        equal = _same_object(a[1], b[1])
         if isinstance(op, (ast.Eq, ast.NotEq)) and equal is not None:
             return Literal(equal is isinstance(op, ast.Eq))
-    a, b = s.as_number(node, left), s.as_number(node, right)
-    return compare(s, node, op, a, b)
+    return compare(s, node, op, s.as_number(*a), s.as_number(*b))
 
 
 def _identity(s: Session, node: ast.Compare) -> Operand:

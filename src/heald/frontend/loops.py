@@ -281,13 +281,13 @@ def _range_bounds(s: Session, call: ast.Call) -> tuple[Value, Value, Value]:
     """Bounds in one index type; ``range`` takes the widest type of its bounds."""
     if call.keywords or not 1 <= len(call.args) <= 3:
         raise s.refuse(call, "H0305", "range takes one to three numbers")
-    operands = [s.number(a) for a in call.args]
-    if len(operands) == 1:
-        operands = [Literal(0), operands[0]]
-    if len(operands) == 2:
-        operands.append(Literal(1))
+    given: list[tuple[ast.AST, Value | Literal]] = [(a, s.number(a)) for a in call.args]
+    if len(given) == 1:
+        given = [(call, Literal(0)), *given]
+    if len(given) == 2:
+        given.append((call, Literal(1)))
     t: Scalar = i32
-    for operand, place in zip(operands, [*call.args, call, call], strict=False):
+    for place, operand in given:
         own = s.type_of(operand)
         if isinstance(operand, Literal):
             if isinstance(operand.value, bool) or not isinstance(operand.value, int):
@@ -297,7 +297,7 @@ def _range_bounds(s: Session, call: ast.Call) -> tuple[Value, Value, Value]:
         if index is None:
             raise _not_integer(s, place, operand)
         t = i64 if index is i64 else t
-    lo, hi, step = (convert(s, call, operand, t) for operand in operands)
+    lo, hi, step = (convert(s, place, operand, t) for place, operand in given)
     return lo, hi, step
 
 

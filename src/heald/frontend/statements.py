@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from heald.diagnostics import Diagnostic, Note
 from heald.frontend.arithmetic import binary, sum_or_binary, symbol
-from heald.frontend.calls import callee_of, intrinsic_name
+from heald.frontend.calls import callee_of, evaluate, intrinsic_name
 from heald.frontend.conversions import as_value, is_plain, join_types, widen
 from heald.frontend.expressions import condition
 from heald.frontend.indexing import extent_of
@@ -46,6 +47,7 @@ from heald.types import Array, Type, Vector, as_concrete
 _ATOMIC = {"+": "add", "-": "sub", "&": "and", "|": "or", "^": "xor"}
 _WHY_NOT = {
     ast.Try: "a kernel cannot catch exceptions; test the condition instead",
+    ast.TryStar: "a kernel cannot catch exceptions; test the condition instead",
     ast.With: "a kernel has no context managers",
     ast.Global: "a kernel cannot rebind module variables; write the result to an array",
     ast.Nonlocal: "a kernel cannot rebind outer variables; write the result to an array",
@@ -120,9 +122,9 @@ def statement(s: Session, node: ast.stmt) -> bool | None:
 
 
 def _keyword(name: str) -> str:
-    return {"FunctionDef": "def", "ClassDef": "class", "ImportFrom": "import", "Delete": "del"}.get(
-        name, name.lower()
-    )
+    spelled = {"FunctionDef": "def", "ClassDef": "class", "ImportFrom": "import", "Delete": "del"}
+    spelled |= {"TryStar": "try", "AsyncFunctionDef": "async", "TypeAlias": "type"}
+    return spelled.get(name, name.lower())
 
 
 # -- assignment
@@ -210,8 +212,7 @@ def _annotated(s: Session, node: ast.AnnAssign) -> None:
     """``x: wp.float32 = 0.0`` declares the type of a local."""
     if not isinstance(node.target, ast.Name):
         raise s.refuse(node.target, "H0109", "only a local variable can be declared")
-    annotation = s.expression(node.annotation)
-    t = as_concrete(annotation.object) if isinstance(annotation, Static) else None
+    t = as_concrete(_annotation(s, node.annotation))
     if t is None or isinstance(t, Array):
         raise s.refuse(
             node.annotation,
@@ -222,6 +223,19 @@ def _annotated(s: Session, node: ast.AnnAssign) -> None:
     s.frame.declared[node.target.id] = t
     if node.value is not None:
         _bind_name(s, node.target, s.expression(node.value), node.value)
+
+
+def _annotation(s: Session, node: ast.expr) -> Any:
+    """The object that an annotation means; one in quotes is evaluated too."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            inner = ast.parse(node.value, mode="eval").body
+        except SyntaxError:
+            return None
+        for part in ast.walk(inner):
+            ast.copy_location(part, node)
+        node = inner
+    return evaluate(s, node)
 
 
 def _augmented(s: Session, node: ast.AugAssign) -> None:

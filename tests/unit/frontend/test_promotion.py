@@ -147,7 +147,9 @@ def choice(x: wp.Any, y: wp.Any):
 
 @wp.func
 def both(x: wp.Any, y: wp.Any):
-    return bool(x and y)
+    if x and y:  # noqa: SIM103 - as a condition
+        return True
+    return False
 
 
 ARITHMETIC = {add: operator.add, sub: operator.sub, mul: operator.mul}
