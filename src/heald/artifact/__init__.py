@@ -1,13 +1,24 @@
 """What a compiler hands to a runtime.  The runtime knows these records and never WIR."""
 
-from heald.artifact.condition import LaunchCondition, LinearTerm, Symbol
+from heald.artifact.condition import (
+    Apart,
+    ArrayPlace,
+    Clause,
+    LaunchCondition,
+    LinearTerm,
+    Symbol,
+    Unit,
+)
 from heald.artifact.errors import fault_error
 from heald.artifact.faults import Fault, FaultKind
 from heald.artifact.records import Access, Artifact, Parameter, PrintFormat, Site
 
 __all__ = [
     "Access",
+    "Apart",
+    "ArrayPlace",
     "Artifact",
+    "Clause",
     "Fault",
     "FaultKind",
     "LaunchCondition",
@@ -16,5 +27,6 @@ __all__ = [
     "PrintFormat",
     "Site",
     "Symbol",
+    "Unit",
     "fault_error",
 ]
