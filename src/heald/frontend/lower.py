@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import FunctionType, MappingProxyType
 
-from heald.diagnostics import Diagnostic
+from heald.diagnostics import CompileError, Diagnostic
 from heald.diagnostics.errors import collect
 from heald.frontend.calls import call_builtin, call_overloads
 from heald.frontend.conversions import as_value
@@ -13,7 +13,12 @@ from heald.frontend.expressions import expression
 from heald.frontend.intrinsics import Arguments
 from heald.frontend.operands import Operand, Refused, Several, Static, Target
 from heald.frontend.session import Frame, Options, Resolver, Session
-from heald.frontend.sources import parameters_of, read_source
+from heald.frontend.sources import (
+    declared_parameters,
+    has_source,
+    parameters_of,
+    read_source,
+)
 from heald.frontend.statements import TooManyErrors, block
 from heald.ir import Kernel, Value
 from heald.types import Pattern, Type, as_type
@@ -27,8 +32,19 @@ def parameter_patterns(function: FunctionType) -> tuple[tuple[str, Pattern], ...
     Raises:
         CompileError: H0104, H0106, H0207 with the place of the parameter.
     """
+    patterns = [
+        (p.name, as_type(p.annotation) if p.has_meaning else None)
+        for p in declared_parameters(function)
+    ]
+    if has_source(function) and all(pattern is not None for _, pattern in patterns):
+        return tuple(patterns)
+    raise _bad_parameters(function)
+
+
+def _bad_parameters(function: FunctionType) -> CompileError:
+    """Everything that is wrong with the parameters of a function."""
     source = read_source(function)
-    out, errors = [], []
+    errors = []
     for parameter in parameters_of(function):
         pattern = as_type(parameter.annotation) if parameter.has_annotation else None
         if pattern is None:
@@ -43,10 +59,7 @@ def parameter_patterns(function: FunctionType) -> tuple[tuple[str, Pattern], ...
                     hint="annotate it, for example `x: wp.array(dtype=wp.float32)` or `n: int`",
                 )
             )
-        out.append((parameter.name, pattern))
-    if errors:
-        raise collect(errors)
-    return tuple(out)
+    return collect(errors)
 
 
 def lower_kernel(

@@ -9,7 +9,7 @@ import inspect
 import linecache
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
@@ -17,6 +17,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from heald.diagnostics import CompileError, Diagnostic, Span
+from heald.frontend.texts import AnyFunction, line_range, parse_lines
 
 _MISSING = object()
 
@@ -72,18 +73,7 @@ class FunctionSource:
 
         Returns ``(value,)`` or ``()`` when the name is not defined.
         """
-        code = self.function.__code__
-        if name in code.co_freevars and self.function.__closure__:
-            cell = self.function.__closure__[code.co_freevars.index(name)]
-            try:
-                return (cell.cell_contents,)
-            except ValueError:
-                return ()
-        for scope in (self.scope, self.function.__globals__, vars(builtins)):
-            value = scope.get(name, _MISSING)
-            if value is not _MISSING:
-                return (value,)
-        return ()
+        return _look_up(self.function, self.scope, name)
 
     def visible_names(self) -> list[str]:
         """Every captured or global name, for near-miss hints."""
@@ -92,12 +82,31 @@ class FunctionSource:
     def namespace(self) -> dict[str, Any]:
         """Globals and closure values as one dictionary, to evaluate annotations and
         ``wp.static``."""
-        names = {**self.function.__globals__, **self.scope}
-        for name in self.function.__code__.co_freevars:
-            found = self.lookup(name)
-            if found:
-                names[name] = found[0]
-        return names
+        return _namespace(self.function, self.scope)
+
+
+def _look_up(function: FunctionType, scope: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+    code = function.__code__
+    if name in code.co_freevars and function.__closure__:
+        cell = function.__closure__[code.co_freevars.index(name)]
+        try:
+            return (cell.cell_contents,)
+        except ValueError:
+            return ()
+    for names in (scope, function.__globals__, vars(builtins)):
+        value = names.get(name, _MISSING)
+        if value is not _MISSING:
+            return (value,)
+    return ()
+
+
+def _namespace(function: FunctionType, scope: Mapping[str, Any]) -> dict[str, Any]:
+    names = {**function.__globals__, **scope}
+    for name in function.__code__.co_freevars:
+        found = _look_up(function, scope, name)
+        if found:
+            names[name] = found[0]
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +132,7 @@ def remember(function: FunctionType) -> None:
     lines = _lines_of(function)
     scope = {}
     if lines and "<locals>" in function.__qualname__:
-        tree = (_functions_of(lines) or {}).get(_key_of(function))
+        tree = _own_tree(function, lines)
         scope = {} if tree is None else _defining_scope(function, _annotation_names(tree))
     _DEFINITIONS[function] = _Definition(lines, scope)
 
@@ -138,7 +147,7 @@ def _shared(*lines: str) -> tuple[str, ...]:
     return lines
 
 
-def _annotation_names(tree: _AnyFunction) -> set[str]:
+def _annotation_names(tree: AnyFunction) -> set[str]:
     """Every name in an annotation of a parameter or a local, strings included."""
     found = [a.annotation for a in ast.walk(tree.args) if isinstance(a, ast.arg)]
     found += [n.annotation for n in ast.walk(tree) if isinstance(n, ast.AnnAssign)]
@@ -167,32 +176,47 @@ def _defining_scope(function: FunctionType, names: set[str]) -> dict[str, Any]:
     return found
 
 
-_AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
-
-
 def _key_of(function: FunctionType) -> tuple[str, int]:
     return function.__name__, function.__code__.co_firstlineno
 
 
-@lru_cache(maxsize=4096)
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """A :class:`FunctionSource` but for the function, so that a cache does not keep it alive."""
+
+    tree: ast.FunctionDef
+    file: str
+    lines: tuple[str, ...]
+    scope: Mapping[str, Any]
+
+
+_PARSED: WeakKeyDictionary[FunctionType, _Parsed] = WeakKeyDictionary()
+"""A cache: the syntax trees of functions that live."""
+
+
 def read_source(function: FunctionType) -> FunctionSource:
-    """The syntax tree of a function; a file is parsed once for all of its functions.
+    """The syntax tree of a function; of its file, only its own lines are parsed, and once.
 
     Raises:
         CompileError: H0106, the source is not available, is no longer what was compiled, or is a
         lambda.  H0101, it is a coroutine.
     """
+    parsed = _PARSED.get(function)
+    if parsed is None:
+        parsed = _PARSED[function] = _parse(function)
+    return FunctionSource(function, parsed.tree, parsed.file, parsed.lines, parsed.scope)
+
+
+def _parse(function: FunctionType) -> _Parsed:
     file = function.__code__.co_filename
-    known = _DEFINITIONS.get(function)
-    lines = known.lines if known and known.lines else _lines_of(function)
+    lines, scope = _definition_of(function)
     if not lines:
         raise _no_source(function, _why_no_source(file))
-    functions = _functions_of(lines)
-    if functions is None:
-        raise _no_source(function, f"{file} no longer parses as Python")
-    tree = functions.get(_key_of(function))
+    tree = _own_tree(function, lines)
     if tree is None and function.__name__ == "<lambda>":
         raise _no_source(function, "it is a lambda; kernels and functions are written with def")
+    if tree is None and not _is_python(lines):
+        raise _no_source(function, f"{file} no longer parses as Python")
     if tree is None:
         raise _no_source(function, f"{file} has changed since the function was defined")
     if isinstance(tree, ast.AsyncFunctionDef):
@@ -204,21 +228,51 @@ def read_source(function: FunctionType) -> FunctionSource:
                 hint="kernels run on every thread at once; there is nothing to await",
             )
         )
-    return FunctionSource(function, tree, file, lines, known.scope if known else {})
+    return _Parsed(tree, file, lines, scope)
 
 
-@lru_cache(maxsize=256)
-def _functions_of(lines: tuple[str, ...]) -> Mapping[tuple[str, int], _AnyFunction] | None:
+def _definition_of(function: FunctionType) -> tuple[tuple[str, ...], Mapping[str, Any]]:
+    """The lines of the function's file and the scope of its annotations."""
+    known = _DEFINITIONS.get(function)
+    lines = known.lines if known and known.lines else _lines_of(function)
+    return lines, known.scope if known else {}
+
+
+def has_source(function: FunctionType) -> bool:
+    """Are there lines to read the function from?"""
+    return bool(_definition_of(function)[0])
+
+
+def _own_tree(function: FunctionType, lines: tuple[str, ...]) -> AnyFunction | None:
+    """The definition of a function, None where it does not stand where it should."""
+    first, last = line_range(function.__code__, lines)
+    tree = parse_lines(lines, first, last)
+    if tree is None or _place_of(tree) != _key_of(function):
+        tree = _functions_of(lines).get(_key_of(function))
+    return tree
+
+
+def _place_of(tree: AnyFunction) -> tuple[str, int]:
+    return tree.name, min([tree.lineno, *(d.lineno for d in tree.decorator_list)])
+
+
+@lru_cache(maxsize=8)
+def _functions_of(lines: tuple[str, ...]) -> Mapping[tuple[str, int], AnyFunction]:
+    """Every function of a file by name and first line: for those whose lines do not parse alone."""
     try:
         module = ast.parse("".join(lines))
     except SyntaxError:
-        return None
-    found = {}
-    for node in ast.walk(module):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            found[node.name, first] = node
-    return found
+        return {}
+    functions = (n for n in ast.walk(module) if isinstance(n, AnyFunction))
+    return {_place_of(tree): tree for tree in functions}
+
+
+def _is_python(lines: Sequence[str]) -> bool:
+    try:
+        ast.parse("".join(lines))
+    except SyntaxError:
+        return False
+    return True
 
 
 def _why_no_source(file: str) -> str:
@@ -263,14 +317,66 @@ class ParameterSource:
         return self.annotation is not inspect.Parameter.empty
 
 
-@lru_cache(maxsize=4096)
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One parameter as Python knows it.  ``problem`` says why a string annotation has no value."""
+
+    name: str
+    annotation: Any
+    default: Any
+    kind: Any
+    problem: str = ""
+
+    @property
+    def has_meaning(self) -> bool:
+        """Is it one parameter, and is there an annotation that has a value?"""
+        empty, several = inspect.Parameter.empty, _SEVERAL
+        return not (self.problem or self.annotation is empty or self.kind in several)
+
+
+_SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_DECLARED: WeakKeyDictionary[FunctionType, tuple[Declared, ...]] = WeakKeyDictionary()
+"""A cache: parameters of functions that live, their string annotations evaluated once."""
+
+_PARAMETERS: WeakKeyDictionary[FunctionType, tuple[ParameterSource, ...]] = WeakKeyDictionary()
+"""A cache: the same with their places."""
+
+
+def declared_parameters(function: FunctionType) -> tuple[Declared, ...]:
+    """The parameters of a function with string annotations resolved, without reading its source."""
+    found = _DECLARED.get(function)
+    if found is None:
+        parameters = inspect.signature(function).parameters.values()
+        found = tuple(_declare(function, p) for p in parameters)
+        if not any(p.problem for p in found):
+            _DECLARED[function] = found
+    return found
+
+
+def _declare(function: FunctionType, parameter: inspect.Parameter) -> Declared:
+    annotation, problem = parameter.annotation, ""
+    if isinstance(annotation, str):
+        try:
+            annotation = eval(annotation, _namespace(function, _definition_of(function)[1]))
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
+            problem = str(error) or type(error).__name__
+    return Declared(parameter.name, annotation, parameter.default, parameter.kind, problem)
+
+
 def parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
-    """The parameters of a function with string annotations resolved.
+    """The parameters of a function with string annotations resolved, and their places.
 
     Raises:
         CompileError: H0104 for ``*args``, ``**kwargs``; H0207 for an annotation that cannot be
         evaluated.
     """
+    found = _PARAMETERS.get(function)
+    if found is None:
+        found = _PARAMETERS[function] = _parameters_of(function)
+    return found
+
+
+def _parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
     source = read_source(function)
     arguments = source.tree.args
     for extra in (arguments.vararg, arguments.kwarg):
@@ -287,27 +393,22 @@ def parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
             )
     nodes = {a.arg: a for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
     out = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        annotation = parameter.annotation
-        if isinstance(annotation, str):
-            annotation = _evaluate(source, nodes[name], annotation)
-        by_position = parameter.kind is not inspect.Parameter.KEYWORD_ONLY
-        by_name = parameter.kind is not inspect.Parameter.POSITIONAL_ONLY
+    for declared in declared_parameters(function):
+        node = nodes[declared.name]
+        if declared.problem:
+            raise CompileError(
+                Diagnostic(
+                    "H0207",
+                    f"the annotation of '{node.arg}' cannot be evaluated: {declared.problem}",
+                    source.span(node.annotation or node, None),
+                    hint="names in string annotations must be visible where the kernel is defined",
+                )
+            )
+        by_position = declared.kind is not inspect.Parameter.KEYWORD_ONLY
+        by_name = declared.kind is not inspect.Parameter.POSITIONAL_ONLY
         out.append(
-            ParameterSource(name, annotation, parameter.default, nodes[name], by_position, by_name)
+            ParameterSource(
+                declared.name, declared.annotation, declared.default, node, by_position, by_name
+            )
         )
     return tuple(out)
-
-
-def _evaluate(source: FunctionSource, node: ast.arg, text: str) -> Any:
-    try:
-        return eval(text, source.namespace())
-    except Exception as error:  # noqa: BLE001 - user code may raise anything
-        raise CompileError(
-            Diagnostic(
-                "H0207",
-                f"the annotation of '{node.arg}' cannot be evaluated: {error}",
-                source.span(node.annotation or node, None),
-                hint="names in string annotations must be visible where the kernel is defined",
-            )
-        ) from None
