@@ -66,7 +66,7 @@ _SETTINGS: dict[str, tuple[str | None, Callable[[str], Any], Any]] = {
 class Config:
     """The settings of this process; see the table in ``heald.config`` for names and variables."""
 
-    __slots__ = tuple(_SETTINGS)
+    __slots__ = (*_SETTINGS, "revision")
 
     kernel_cache_dir: str
     debug: bool
@@ -83,6 +83,9 @@ class Config:
     mode: str
     enable_backward: bool
     verify_fp: bool
+    revision: object
+    """An object that is replaced whenever a setting has changed, for those who keep what they
+    derived."""
 
     def __init__(self) -> None:
         self.reset()
@@ -100,6 +103,11 @@ class Config:
             object.__setattr__(self, name, value)
         if self.kernel_cache_dir is None:
             self.kernel_cache_dir = _default_cache()
+        self.touch()
+
+    def touch(self) -> None:
+        """Say that settings have changed, these or ones that win over them."""
+        object.__setattr__(self, "revision", object())
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _SETTINGS:
@@ -114,6 +122,7 @@ class Config:
             except ValueError as error:
                 raise ValueError(f"wp.config.{name} = {value!r}: {error}") from None
         object.__setattr__(self, name, value)
+        self.touch()
 
     def __repr__(self) -> str:
         return "\n".join(f"{name} = {getattr(self, name)!r}" for name in sorted(_SETTINGS))
