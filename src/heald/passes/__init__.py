@@ -7,6 +7,7 @@ from heald.passes.eliminate_common_subexpressions import eliminate_common_subexp
 from heald.passes.fold_constants import fold_constants
 from heald.passes.guard import Verdict, guard
 from heald.passes.hoist_loop_invariants import hoist_loop_invariants
+from heald.passes.intervals import Intervals, analyse_intervals
 from heald.passes.normalise_exits import normalise_exits
 from heald.passes.pipelines import FRONT, NORMAL, SCALAR_CPU, Pass, pass_name, run_pipeline
 from heald.passes.prune_carried import prune_carried
@@ -17,8 +18,10 @@ __all__ = [
     "FRONT",
     "NORMAL",
     "SCALAR_CPU",
+    "Intervals",
     "Pass",
     "Verdict",
+    "analyse_intervals",
     "drop_dead",
     "eliminate_common_subexpressions",
     "fold_constants",

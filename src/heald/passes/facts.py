@@ -82,3 +82,9 @@ def written_spaces(*regions: Region) -> frozenset[str]:
     """Which memories regions may change."""
     found = {written_space(op) for region in regions for op in walk(region)}
     return frozenset(space for space in found if space is not None)
+
+
+def launch_rank(kernel: Kernel) -> int:
+    """How many launch coordinates a kernel reads."""
+    axes = (op.attrs["axis"] for op in walk(kernel.body) if op.name == "tid")
+    return max([kernel.rank, *(axis + 1 for axis in axes if isinstance(axis, int))])

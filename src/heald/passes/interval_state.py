@@ -109,11 +109,14 @@ class State:
         """``value`` is ``residue`` modulo 2^bits; find out whether it is exact."""
         t = integer_type(value)
         assert t is not None
-        if t.kind == "u" and residue.constant > t.highest >> 1:
-            residue = residue - (1 << t.bits)  # adding 2^n - 1 is how unsigned numbers subtract
-        if self._fits(residue, t):
-            self.set_term(value, residue)
-            return
+        # If another term fits than this one, its range begins or ends inside that of the type.
+        size = 1 << t.bits
+        begin = (self.facts.low(residue) - t.lowest) // size * size
+        end = (self.facts.high(residue) - t.lowest) // size * size
+        for shift in dict.fromkeys((0, begin, end)):
+            if self._fits(residue - shift, t):
+                self.set_term(value, residue - shift)
+                return
         opaque = of(self.atom(t.lowest, t.highest))
         self._terms[value] = opaque
         small = all(abs(n).bit_length() <= _MOST_DIGITS for n in residue.terms.values())
@@ -122,6 +125,8 @@ class State:
     def _fits(self, term: Linear, t: Scalar) -> bool:
         facts = self.facts
         goals = [term - t.lowest, constant(t.highest) - term]
+        if any(facts.high(g) < 0 for g in goals):
+            return False
         goals = [g for g in goals if facts.low(g) < 0]
         goals = [g for g in goals if not facts.prove(g)]
         if not goals or not self.ask:

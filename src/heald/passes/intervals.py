@@ -115,7 +115,7 @@ class _Analysis:
     verdicts: dict[Op, bool] = field(default_factory=dict)
     _loops: list[Loop] = field(default_factory=list)
     _scopes: list[tuple[int, list[_Return]]] = field(default_factory=list)
-    _visits: int = 0
+    visits: int = 0
     _trying: bool = False
     _memories: dict[Op, Memory] = field(default_factory=dict)
 
@@ -128,7 +128,7 @@ class _Analysis:
     def _region(self, region: Region) -> Op:
         """Walk a region; gives its terminator."""
         for op in region.ops:
-            self._visits += 1
+            self.visits += 1
             if op.name in OBLIGATIONS and not self._trying:
                 self._obligation(op)
             match op.name:
@@ -365,7 +365,7 @@ class _Analysis:
         state, facts = self.state, self.state.facts
         memory = self._memories.setdefault(op, Memory())
         loop = open_loop(state, memory, carried_inits(op))
-        if self._visits > _VISITS_PER_OP * (len(state.made) + 50):
+        if self.visits > _VISITS_PER_OP * (len(state.made) + 50):
             loop.give_up()
         trying = self._trying
         self._trying = trying or (bool(loop.guesses) and not memory.walked)

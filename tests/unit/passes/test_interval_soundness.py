@@ -1,0 +1,124 @@
+"""What the interval analysis calls proved never fails, whatever the launch.
+
+The interpreter checks every access, also one without a guard, and says so when such a one fails.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import kernels
+from unit.passes.indexing import indexing_kernel
+from unit.passes.launches import Launch, random_arguments
+
+from heald.artifact import Symbol
+from heald.diagnostics import HealdError, InternalError
+from heald.interp import ArrayView, run
+from heald.ir import OBLIGATIONS, Kernel, op_ids, walk
+from heald.passes import FRONT, Verdict, analyse_intervals, guard, run_pipeline
+from heald.types import f32, i32
+
+_NUMBERS = (0, 1, 2, 3, 5, 8, -1, -3, 2**31 - 1, 2**31 - 2, -(2**31), -(2**31) + 1, 2**31 - 6)
+_EXTENTS = (0, 1, 2, 3, 4, 6, 8, 9, 17)
+SEEDS = range(200)
+
+
+def a_launch(rng: random.Random) -> tuple[tuple[int, ...], list[Any]]:
+    """Dims and arguments of an ``indexing_kernel``."""
+    extents = [rng.choice(_EXTENTS) for _ in range(4)]
+    if rng.random() < 0.5:
+        extents = [extents[0]] * 4
+    dims = (rng.choice([1, 2, 3, 7]), rng.choice([1, 2, 5]))
+    if rng.random() < 0.4:
+        dims = (max(1, extents[0]), max(1, extents[3]))
+    a, b = ArrayView.allocate(f32, extents[:1]), ArrayView.allocate(i32, extents[1:2])
+    m = ArrayView.allocate(f32, extents[2:])
+    b.leaf()[...] = np.array([rng.choice(_NUMBERS) for _ in range(extents[1])], np.int64)
+    pools = [_NUMBERS if rng.random() < 0.5 else extents for _ in range(4)]
+    numbers = [rng.choice(pool) for pool in pools]
+    return dims, [a, b, m, *numbers[:3], numbers[3] % 2**32]
+
+
+def looked_up(symbol: Symbol, dims: tuple[int, ...], arguments: list[Any]) -> int:
+    if symbol.kind == "dim":
+        return dims[symbol.axis]
+    argument = arguments[symbol.parameter]
+    if isinstance(argument, tuple):
+        argument = argument[symbol.leaf]
+    return argument.shape[symbol.axis] if symbol.kind == "shape" else int(argument)
+
+
+def launch_checked(kernel: Kernel, dims: tuple[int, ...], arguments: list[Any]) -> None:
+    """Run; a kernel that does not end is no matter here."""
+    try:
+        run(kernel, dims, arguments, fuel=20_000)
+    except InternalError:
+        raise
+    except HealdError as error:
+        if error.codes != ("H0708",):
+            raise
+
+
+def try_kernel(kernel: Kernel, launches: list[Launch]) -> tuple[int, int]:
+    """Run both variants where they may run; gives how many launches fulfilled the condition."""
+    found = analyse_intervals(kernel)
+    proofs = found.verdicts(kernel)
+    always = guard(kernel, proofs=proofs)
+    under = guard(kernel, proofs=proofs, bounds=True)
+    fulfilled = 0
+    for dims, arguments in launches:
+        launch_checked(always, dims, arguments)
+        if found.conditional.holds(lambda s, d=dims, a=arguments: looked_up(s, d, a)):
+            launch_checked(under, dims, arguments)
+            fulfilled += bool(found.proved_under)
+    return len(proofs), fulfilled
+
+
+def test_proved_accesses_of_index_kernels_never_fail():
+    obligations = proofs = fulfilled = 0
+    for seed in SEEDS:
+        kernel = indexing_kernel(seed)
+        if seed % 3 == 0:
+            kernel = run_pipeline(kernel, FRONT, check=True)
+        rng = random.Random(seed)
+        obligations += sum(op.name in OBLIGATIONS for op in walk(kernel.body))
+        found, holding = try_kernel(kernel, [a_launch(rng) for _ in range(5)])
+        proofs += found
+        fulfilled += holding
+    assert proofs > 0.5 * obligations  # else this says nothing
+    assert fulfilled > len(SEEDS) // 4
+
+
+def test_a_wrong_proof_would_be_seen():
+    seen = 0
+    for seed in SEEDS[:30]:
+        kernel = indexing_kernel(seed)
+        wrong = guard(kernel, proofs=dict.fromkeys(op_ids(kernel).values(), Verdict.PROVED))
+        rng = random.Random(seed)
+        try:
+            for _ in range(5):
+                launch_checked(wrong, *a_launch(rng))
+        except InternalError:
+            seen += 1
+    assert seen > 15
+
+
+@given(kernel=kernels(faults=True, composites=False), seed=st.integers(0, 999))
+def test_proved_accesses_of_random_kernels_never_fail(kernel, seed):
+    launches = [
+        ((dim,) * max(1, kernel.rank), random_arguments(kernel, extent, seed))
+        for dim, extent in ((1, 0), (3, 3), (5, 2), (4, 7))
+    ]
+    try_kernel(kernel, launches)
+
+
+@pytest.mark.parametrize("seed", [191, 1178])
+def test_kernels_that_took_long(seed):
+    kernel = indexing_kernel(seed)
+    rng = random.Random(seed)
+    try_kernel(kernel, [a_launch(rng) for _ in range(5)])
