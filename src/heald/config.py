@@ -38,14 +38,22 @@ def _threads(text: str) -> int:
     return count
 
 
+def _bytes(text: str) -> int:
+    size = int(text)
+    if size < 0:
+        raise ValueError("expected a number of bytes, 0 for no kernel cache on disk")
+    return size
+
+
 def _default_cache() -> str:
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return str(Path(base) / "heald")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return "" if base.startswith("~") else str(Path(base) / "heald")  # "~" of a user without a home
 
 
 # name -> (environment variable, parser of its text, default)
 _SETTINGS: dict[str, tuple[str | None, Callable[[str], Any], Any]] = {
     "kernel_cache_dir": ("HEALD_CACHE_DIR", str, None),
+    "kernel_cache_size": ("HEALD_CACHE_SIZE", _bytes, 1 << 30),
     "debug": ("HEALD_DEBUG", _flag, False),
     "check": ("HEALD_CHECK", _flag, False),
     "fast_math": ("HEALD_FAST_MATH", _flag, False),
@@ -69,6 +77,7 @@ class Config:
     __slots__ = (*_SETTINGS, "revision")
 
     kernel_cache_dir: str
+    kernel_cache_size: int
     debug: bool
     check: bool
     fast_math: bool
