@@ -368,14 +368,12 @@ def _negate_scalar(s: Session, node: ast.AST, x: Number) -> Value:
 
 
 def _invert(s: Session, node: ast.AST, operand: Number) -> Number:
-    if isinstance(operand, Literal):
-        if isinstance(operand.value, float):
-            raise s.refuse(node, "H0201", "~ works on integers")
+    if isinstance(operand, Literal) and isinstance(operand.value, int):
         if isinstance(operand.value, bool):  # as numpy has it, and as runtime bools do
             return Literal(not operand.value)
         return Literal(~operand.value)
-    t = operand.type
-    if not (isinstance(t, Scalar) and (t.is_integer or t is b1)):
+    t = s.type_of(operand)
+    if isinstance(operand, Literal) or not (isinstance(t, Scalar) and (t.is_integer or t is b1)):
         raise s.refuse(node, "H0201", f"~ works on integers, not on {describe(operand)}")
     return s.op("inot", operand)
 

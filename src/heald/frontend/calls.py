@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
+from heald.diagnostics import InternalError
 from heald.frontend.arithmetic import binary
 from heald.frontend.captures import operand_of
 from heald.frontend.constructors import construct
@@ -49,6 +51,7 @@ from heald.types import (
 )
 
 _MAX_DEPTH = 64
+_MAX_CHAIN = 6
 _MATH_SAME = {"sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh"}
 _MATH_SAME |= {"exp", "log", "log2", "log10", "pow", "copysign", "isnan", "isinf", "isfinite"}
 _MATH_SAME |= {"degrees", "radians", "erf", "erfc", "cbrt"}
@@ -141,7 +144,7 @@ def _instead(s: Session, obj: Any, name: str) -> str:
         return "wp.zeros(shape=8, dtype=float) makes a small array local to the thread"
     if home == "heald":
         return f"'{name}' works on the host only"
-    if isinstance(obj, FunctionType):
+    if isinstance(obj, FunctionType) and home not in sys.stdlib_module_names:
         return f"decorate '{name}' with @wp.func to call it from a kernel"
     if s.resolver(name) is not None:
         return f"write wp.{name}"
@@ -184,7 +187,7 @@ def _static(s: Session, node: ast.Call) -> Operand:
     return operand_of(s, node, value)
 
 
-def evaluate(s: Session, node: ast.expr) -> Any:
+def evaluate(s: Session, node: ast.expr, code: str = "H0107") -> Any:
     """What Python makes of an expression in which captured names and compile-time values stand."""
     names = s.frame.source.namespace()
     for name in s.frame.source.local_names:
@@ -199,12 +202,26 @@ def evaluate(s: Session, node: ast.expr) -> Any:
     try:
         return eval(compile(source, s.frame.source.file, "eval"), names)
     except Exception as error:  # noqa: BLE001 - user code may raise anything
+        late = _known_late(s, node)
         raise s.refuse(
             node,
-            "H0107",
-            f"this cannot be evaluated at compile time: {type(error).__name__}: {error}",
-            "only captured names and values known at compile time are visible here",
+            code,
+            f"this cannot be evaluated at compile time: {type(error).__name__}: {error}"
+            if not late
+            else f"this cannot be evaluated at compile time: {late} known at run time only",
+            hint="captured names and values known at compile time are visible here",
         ) from None
+
+
+def _known_late(s: Session, node: ast.expr) -> str:
+    """``'x' and 'y' are``: the runtime values that an expression uses; empty where it has none."""
+    found: dict[str, None] = {}
+    for part in ast.walk(node):
+        entry = s.frame.env.get(part.id) if isinstance(part, ast.Name) else None
+        operand = entry.operand if isinstance(entry, Binding) else None
+        if isinstance(part, ast.Name) and isinstance(operand, Value) and operand not in s.literals:
+            found[f"'{part.id}'"] = None
+    return f"{' and '.join(found)} {'is' if len(found) == 1 else 'are'}" if found else ""
 
 
 def _python_value(s: Session, operand: Operand) -> tuple[Any, ...]:
@@ -312,8 +329,7 @@ def call_builtin(s: Session, node: ast.AST, name: str, operands: tuple[Operand, 
     """Call a library function by name, for an operator or a protocol."""
     builtin = s.resolver(name)
     if builtin is None:
-        kinds = " and ".join(describe(o) for o in operands)
-        raise s.refuse(node, "H0203", f"there is no '{name}' for {kinds}")
+        raise InternalError(f"the library has no {name}")
     return call_overloads(s, Arguments(node, operands, {}), name, builtin.__heald_overloads__)
 
 
@@ -484,13 +500,16 @@ def inline(
     """The body of ``function`` in place of the call; a ``scope`` only where returns come early."""
     key = (function, *(_identity(o) for o in operands.values()))
     if key in s.inlining or len(s.inlining) >= _MAX_DEPTH:
-        chain = " -> ".join(f[0].__name__ for f in [*s.inlining, key])
+        chain = [f[0].__name__ for f in [*s.inlining, key]]
+        recursive = any(function is f[0] for f in s.inlining)
         raise s.refuse(
             node,
             "H0103",
-            f"'{function.__name__}' calls itself; kernels cannot recurse",
-            chain,
-            hint="rewrite it as a loop",
+            f"'{function.__name__}' calls itself; kernels cannot recurse"
+            if recursive
+            else f"calls are nested deeper than {_MAX_DEPTH}",
+            " -> ".join(chain[-_MAX_CHAIN:]),
+            hint="rewrite it as a loop" if recursive else "call some functions one after another",
         )
     source = read_source(function)
     call_span = s.span(node)

@@ -130,11 +130,13 @@ def _struct(s: Session, arguments: Arguments, t: Struct) -> Value:
     given: dict[str, Operand] = dict(zip(names, arguments.positional, strict=False))
     for name, operand in arguments.named.items():
         if name not in names or name in given:
-            near = near_miss(name, names)
+            near = near_miss(name, names) if name not in names else ""
             raise s.refuse(
                 arguments.at(operand),
                 "H0303",
-                f"{t.name} has no field '{name}'" if name not in names else f"'{name}' twice",
+                f"{t.name} has no field '{name}'"
+                if name not in names
+                else f"field '{name}' of {t.name} is given twice",
                 hint=f"did you mean {near}?" if near else f"it has {', '.join(names)}",
             )
         given[name] = operand

@@ -23,7 +23,7 @@ from heald.frontend.operands import (
 from heald.frontend.places import attribute, subscript
 from heald.frontend.session import Session
 from heald.ir import Effect, Op, Region, Value, effects_of
-from heald.types import Type, as_type, b1
+from heald.types import Scalar, Type, as_type, b1
 
 _MAX_SPECULATED = 8
 _WHY_NOT = {
@@ -192,7 +192,9 @@ def _common(s: Session, node: ast.AST, operands: Sequence[Value | Literal]) -> T
             node,
             "H0204",
             f"the two sides are {describe(a)} and {describe(b)}; they do not merge",
-            hint="cast one side",
+            hint="cast one side"
+            if isinstance(ta, Scalar) and isinstance(tb, Scalar)
+            else "choose an index instead, or use each in a branch of its own",
         )
     return joined
 

@@ -58,31 +58,37 @@ class Arguments:
         pairs = zip(self.places, given, strict=False)
         return next((place for place, o in pairs if o is operand), self.node)
 
+    @property
+    def callee(self) -> str:
+        """What is called, as written."""
+        return ast.unparse(self.node.func) if isinstance(self.node, ast.Call) else "this"
+
     def only_positional(self, s: Session) -> tuple[Operand, ...]:
         """The positional operands of a call that takes no keywords."""
         for name, operand in self.named.items():
-            raise s.refuse(self.at(operand), "H0305", f"there is no parameter '{name}' here")
+            raise s.refuse(self.at(operand), "H0305", f"{self.callee} has no parameter '{name}'")
         return self.positional
 
     def bind(self, s: Session, names: tuple[str, ...], required: int) -> dict[str, Operand]:
         """Operands by name; the first ``required`` names must be given."""
         if len(self.positional) > len(names):
+            most = f"at most {len(names)} arguments" if names else "no arguments"
             raise s.refuse(
-                self.node,
+                self.at(self.positional[len(names)]),
                 "H0305",
-                f"{len(self.positional)} arguments, at most {len(names)} are taken",
+                f"{self.callee} takes {most}, not {len(self.positional)}",
             )
         bound = dict(zip(names, self.positional, strict=False))
         for name, operand in self.named.items():
             if name not in names or name in bound:
                 near = near_miss(name, names) if name not in names else ""
                 hint = f"did you mean {near}?" if near else f"parameters are {', '.join(names)}"
-                what = "is given twice" if name in bound else "is not a parameter"
-                raise s.refuse(self.at(operand), "H0305", f"'{name}' {what}", hint=hint)
+                what = f"is given '{name}' twice" if name in bound else f"has no parameter '{name}'"
+                raise s.refuse(self.at(operand), "H0305", f"{self.callee} {what}", hint=hint)
             bound[name] = operand
         for name in names[:required]:
             if name not in bound:
-                raise s.refuse(self.node, "H0305", f"argument '{name}' is missing")
+                raise s.refuse(self.node, "H0305", f"{self.callee} misses '{name}'")
         return bound
 
 
@@ -294,7 +300,9 @@ def _printed(s: Session, arguments: Arguments, operand: Operand) -> tuple[str, l
                     arguments.at(operand), "H0201", "a struct with arrays cannot be printed"
                 )
             return _template(operand.type), list(s.builder.parts(operand))
-    raise s.refuse(arguments.at(operand), "H0201", f"{describe(operand)} cannot be printed")
+    hint = "print its elements" if isinstance(operand, Value) else ""
+    what = f"{describe(operand)} cannot be printed"
+    raise s.refuse(arguments.at(operand), "H0201", what, hint=hint)
 
 
 def _template(t: Type) -> str:

@@ -21,14 +21,16 @@ from heald.frontend.operands import (
     Static,
     Target,
     Unset,
+    default_text,
     describe,
     describe_type,
 )
 from heald.frontend.places import is_element
 from heald.frontend.scan import assigned_names
 from heald.frontend.session import Session
+from heald.frontend.sources import parameters_of
 from heald.ir import Effect, Region, Value, region_effects
-from heald.types import Scalar, Struct, Type, b1, i32, i64
+from heald.types import Scalar, Type, as_type, b1, i32, i64
 from heald.types.promotion import index_type
 
 _MAX_STATIC_TRIPS = 1024
@@ -38,9 +40,7 @@ _CONDITION_EFFECTS = Effect.WRITE | Effect.SYNC | Effect.PRINT | Effect.EXIT
 def for_statement(s: Session, node: ast.For) -> bool:
     """``for`` over ``range``, over a query, or unrolled over ``wp.static(range(...))``."""
     if node.orelse:
-        raise s.refuse(
-            node.orelse[0], "H0101", "'else' of a loop is not part of the kernel language"
-        )
+        raise _no_else(s, node)
     callee = callee_of(s, node.iter) if isinstance(node.iter, ast.Call) else None
     if callee is range:
         assert isinstance(node.iter, ast.Call)
@@ -50,7 +50,7 @@ def for_statement(s: Session, node: ast.For) -> bool:
         iterated = Several(tuple(Literal(k) for k in iterated.object))
     if isinstance(iterated, Several):
         return _unrolled(s, node, iterated.items)
-    if isinstance(iterated, Value) and isinstance(iterated.type, Struct):
+    if isinstance(iterated, Value) and _is_query(s, iterated.type):
         return _for_query(s, node, iterated)
     raise s.refuse(
         node.iter,
@@ -58,6 +58,15 @@ def for_statement(s: Session, node: ast.For) -> bool:
         f"cannot iterate over {describe(iterated)}",
         hint="loops run over range(...), over a query such as wp.hash_grid_query(...), or over "
         "wp.static(range(...)) at compile time",
+    )
+
+
+def _no_else(s: Session, node: ast.For | ast.While) -> Refused:
+    return s.refuse(
+        node.orelse[0],
+        "H0101",
+        "'else' of a loop is not part of the kernel language",
+        hint="set a flag before each break, and test it behind the loop",
     )
 
 
@@ -119,38 +128,40 @@ def loop_values(s: Session, node: ast.AST, target: Target) -> list[Value]:
     for name, t in zip(target.names, target.types, strict=True):
         entry = s.frame.env[name]
         if isinstance(entry, Unset):
-            why = entry.diagnostic
-            raise Refused(
-                None
-                if why is None
-                else Diagnostic(
-                    why.code,
-                    why.message,
-                    s.span(node),
-                    "needed by the next iteration",
-                    why.notes,
-                    why.hint,
-                )
-            )
-        value = as_value(s, node, s.as_number(node, entry.operand))
-        joined = join_types(t, value.type) if is_plain(value.type) else None
-        if joined is None:
-            raise Refused(_cannot_carry(s, node, name, t, entry))
-        values.append(value)
+            raise _Uncarried(target, name, entry.diagnostic)
+        operand = entry.operand
+        if isinstance(operand, Literal):
+            operand = as_value(s, node, operand)
+        plain = isinstance(operand, Value) and is_plain(operand.type)
+        joined = join_types(t, operand.type) if plain and isinstance(operand, Value) else None
+        if joined is None or not isinstance(operand, Value):
+            raise _Uncarried(target, name, _cannot_carry(name, t, entry))
+        values.append(operand)
         types.append(joined)
     if tuple(types) != target.types:
         raise Retype(target, types)
     return [widen(s, node, v, t) for v, t in zip(values, types, strict=True)]
 
 
-def _cannot_carry(s: Session, node: ast.AST, name: str, t: Type, entry: Binding) -> Diagnostic:
+class _Uncarried(Exception):
+    """What a name holds at the end of an iteration cannot meet what it held before: lower the loop
+    again without carrying it.  That is a mistake only where the name is read, for ``why``."""
+
+    def __init__(self, target: Target, name: str, why: Diagnostic | None) -> None:
+        super().__init__("lower again")
+        self.target = target
+        self.name = name
+        self.why = why
+
+
+def _cannot_carry(name: str, t: Type, entry: Binding) -> Diagnostic:
     return Diagnostic(
         "H0204",
         f"cannot infer type of '{name}': it enters the loop as {describe_type(t)} and leaves an "
         f"iteration as {describe(entry.operand)}",
-        entry.span or s.span(node),
-        "assigned in the loop",
-        (),
+        None,
+        "",
+        (Note("assigned in the loop", entry.span),),
         f"give '{name}' one type before the loop",
     )
 
@@ -166,7 +177,7 @@ def _loop(
     names, hidden = _split(s, rebound)
     inits = [_init(s, node, s.frame.env[name]) for name in names]
     _hide(s, node, hidden)
-    before, mark, targets = s.frame.env, s.builder.mark(), len(s.frame.targets)
+    before, mark, targets = dict(s.frame.env), s.builder.mark(), len(s.frame.targets)
     target = Target("loop", names, tuple(v.type for v in inits))
     declared, errors = dict(s.frame.declared), len(s.errors)
     while True:
@@ -176,16 +187,25 @@ def _loop(
             s.frame.env = dict(before)
             results = lower(target, wide)
             break
-        except Retype as retype:
-            if retype.target is not target:
+        except (Retype, _Uncarried) as again:
+            if again.target is not target:
                 raise
-            target.types = retype.types
+            if isinstance(again, Retype):
+                target.types = again.types
+            else:
+                k = names.index(again.name)
+                names, hidden = (*names[:k], *names[k + 1 :]), (*hidden, again.name)
+                target.names, target.types = names, (*target.types[:k], *target.types[k + 1 :])
+                del inits[k]
+                before[again.name] = Unset(again.why)
             del s.errors[errors:]  # said of types that were too narrow
             s.builder.rollback(mark)
             s.frame.declared = dict(declared)
             del s.frame.targets[targets:]
-    s.frame.env = dict(before)
-    _unset_inside(s, node, [n for n in rebound if n not in names and n not in hidden])
+    inside, s.frame.env = s.frame.env, dict(before)
+    for name in rebound:
+        if name not in names and name not in hidden:
+            s.frame.env[name] = Unset(_set_inside_only(s, node, name, inside.get(name)))
     for name, value in zip(names, results, strict=True):
         s.names[value] = name
         entry = before[name]
@@ -198,19 +218,29 @@ def _init(s: Session, node: ast.AST, entry: Entry) -> Value:
     return as_value(s, node, entry.operand)
 
 
-def _unset_inside(s: Session, node: ast.For | ast.While, names: Sequence[str]) -> None:
-    for name in names:
-        why = "it is set only inside this loop, which may run zero times"
-        s.frame.env[name] = Unset(
-            Diagnostic(
-                "H0302",
-                f"'{name}' may be unset: {why}",
-                None,
-                "",
-                (Note("the loop", s.frame.source.span(_head(node), s.frame.call)),),
-                f"insert `{name} = ...` before line {s.span(node).line}",
-            )
-        )
+def _set_inside_only(
+    s: Session, node: ast.For | ast.While, name: str, entry: Entry | None
+) -> Diagnostic:
+    head = _head(node)
+    endless = isinstance(head, ast.Constant) and bool(head.value)
+    why = "" if endless else ", which may run zero times"
+    operand = entry.operand if isinstance(entry, Binding) else None
+    return Diagnostic(
+        "H0302",
+        f"'{name}' may be unset: it is set only inside this loop{why}",
+        None,
+        "",
+        (Note("the loop", s.frame.source.span(head, s.frame.call)),),
+        how_to_set(name, operand, s.span(node).line),
+    )
+
+
+def how_to_set(name: str, operand: Operand | None, line: int) -> str:
+    """The hint for a name that is set on some paths only."""
+    if isinstance(operand, Value) and not is_plain(operand.type):
+        return f"use '{name}' where it is set: an array cannot depend on the path taken"
+    start = default_text(operand.type) if isinstance(operand, Value) else "..."
+    return f"insert `{name} = {start}` before line {line}"
 
 
 def _head(node: ast.For | ast.While) -> ast.expr:
@@ -318,9 +348,7 @@ def while_statement(s: Session, node: ast.While) -> bool:
     """``while``; a condition that writes memory or rebinds a name becomes an endless loop that
     breaks."""
     if node.orelse:
-        raise s.refuse(
-            node.orelse[0], "H0101", "'else' of a loop is not part of the kernel language"
-        )
+        raise _no_else(s, node)
 
     updated = _rebound(s, [node.test])
 
@@ -379,6 +407,13 @@ def _break_unless(s: Session, node: ast.AST, target: Target, test: Value) -> Non
 # -------------------------------------------------------------------------------------------------
 
 
+def _is_query(s: Session, t: Type) -> bool:
+    """Does the library iterate over values of this type?"""
+    builtin = s.resolver("iterate")
+    functions = builtin.__heald_overloads__ if builtin is not None else ()
+    return any(as_type(parameters_of(f)[0].annotation) is t for f in functions)
+
+
 def _for_query(s: Session, node: ast.For, query: Value) -> bool:
     """``for j in query``: the library's ``iterate(state) -> (state, ok, value)`` until it is not
     ok."""
@@ -418,7 +453,12 @@ def _for_query(s: Session, node: ast.For, query: Value) -> bool:
 def _unrolled(s: Session, node: ast.For, items: Sequence[Operand]) -> bool:
     """Each item in turn, known at compile time."""
     if len(items) > _MAX_STATIC_TRIPS:
-        raise s.refuse(node.iter, "H0101", f"{len(items)} iterations are too many to unroll")
+        raise s.refuse(
+            node.iter,
+            "H0101",
+            f"{len(items)} iterations are too many to unroll; the limit is {_MAX_STATIC_TRIPS}",
+            hint="loop over range(...) without wp.static",
+        )
     name = _loop_name(s, node)
     s.frame.targets.append(Target("unrolled"))
     alive = True

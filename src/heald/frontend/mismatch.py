@@ -15,10 +15,15 @@ from heald.frontend.sources import ParameterSource, parameters_of
 from heald.ir import Value
 from heald.types import (
     Array,
+    ArrayPattern,
+    MatrixPattern,
     Pattern,
+    QuaternionPattern,
     Scalar,
+    TransformPattern,
     Type,
     TypeClass,
+    VectorPattern,
     as_concrete,
     as_type,
     can_widen,
@@ -159,13 +164,30 @@ def signature_text(function: FunctionType) -> str:
     parts = []
     for p in parameters_of(function):
         pattern = pattern_of(p)
-        kind = "Any" if pattern is Any or pattern is None else _pattern_text(pattern)
-        parts.append(f"{p.name}: {kind}" + (f" = {p.default!r}" if p.has_default else ""))
+        parts.append(
+            f"{p.name}: {_pattern_text(pattern)}" + (f" = {p.default!r}" if p.has_default else "")
+        )
     return f"({', '.join(parts)})"
 
 
 def _pattern_text(pattern: Pattern) -> str:
-    if isinstance(pattern, TypeClass):
-        return pattern.name
+    match pattern:
+        case TypeClass():
+            return pattern.name
+        case VectorPattern(dtype, length):
+            return f"vector(length={_extent_text(length)}, dtype={_pattern_text(dtype)})"
+        case MatrixPattern(dtype, rows, cols):
+            shape = f"({_extent_text(rows)}, {_extent_text(cols)})"
+            return f"matrix(shape={shape}, dtype={_pattern_text(dtype)})"
+        case QuaternionPattern(dtype):
+            return f"quaternion(dtype={_pattern_text(dtype)})"
+        case TransformPattern(dtype):
+            return f"transformation(dtype={_pattern_text(dtype)})"
+        case ArrayPattern(dtype, ndim):
+            return f"array(dtype={_pattern_text(dtype)}, ndim={_extent_text(ndim)})"
     t = as_concrete(pattern)
-    return repr(pattern) if t is None else describe_type(t)
+    return "Any" if t is None else describe_type(t)
+
+
+def _extent_text(extent: Any) -> str:
+    return "Any" if extent is Any else str(extent)

@@ -126,6 +126,7 @@ class Target:
     names: tuple[str, ...] = ()
     types: tuple[Type, ...] | None = None
     returns: int = 0
+    first: Span | None = None
 
 
 _LONGEST_BITS = 128

@@ -443,8 +443,13 @@ def _indexed_part(s: Session, node: ast.Subscript, base: Place | Value) -> Place
         if len(plain) < t.ndim:
             return make_view(s, node, base, indices)
         return Place(ElementRoot(base, plain), t.dtype, tuple(range(len(leaves(t.dtype)))))
+    if base.dynamic and isinstance(base.type, Matrix) and len(base.dynamic) == 1:
+        row = Vector(base.type.dtype, base.type.cols)
+        column = _dynamic_indices(s, node, row, component_indices(s, row, node))
+        return replace(base, dynamic=(*base.dynamic, *column))
     if not isinstance(base.type, (Vector, Matrix, Quaternion, Transform)) or base.dynamic:
-        raise s.refuse(node, "H0109", f"{describe_type(base.type)} cannot be indexed")
+        held = place_type(base)
+        raise s.refuse(node.value, "H0109", f"{describe_type(held)} cannot be indexed")
     parts = component_indices(s, base.type, node)
     selected = static_selection(s, base.type, parts)
     if selected is not None:

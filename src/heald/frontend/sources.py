@@ -286,10 +286,12 @@ def _why_no_source(file: str) -> str:
 
 
 def _no_source(function: FunctionType, why: str) -> CompileError:
+    line = function.__code__.co_firstlineno
     return CompileError(
         Diagnostic(
             "H0106",
             f"the source of '{function.__qualname__}' is not available: {why}",
+            Span(function.__code__.co_filename, line, 0, line, 0),
             hint="kernels are compiled from source; define them where Python can read it",
         )
     )

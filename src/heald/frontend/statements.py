@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heald.diagnostics import Diagnostic, Note
@@ -14,7 +14,7 @@ from heald.frontend.conversions import as_value, is_plain, join_types, widen
 from heald.frontend.expressions import condition
 from heald.frontend.indexing import extent_of
 from heald.frontend.intrinsics import check_atomic, thread_indices
-from heald.frontend.loops import for_statement, loop_values, while_statement
+from heald.frontend.loops import for_statement, how_to_set, loop_values, while_statement
 from heald.frontend.operands import (
     Binding,
     Entry,
@@ -27,7 +27,6 @@ from heald.frontend.operands import (
     Static,
     Target,
     Unset,
-    default_text,
     describe,
     describe_type,
 )
@@ -113,18 +112,21 @@ def statement(s: Session, node: ast.stmt) -> bool | None:
         case ast.Assert():
             _assert(s, node)
         case _:
-            name = type(node).__name__
-            why = _WHY_NOT.get(type(node), "")
-            raise s.refuse(
-                node, "H0101", f"'{_keyword(name)}' is not part of the kernel language", hint=why
-            )
+            raise _no_statement(s, node)
     return None
 
 
-def _keyword(name: str) -> str:
+def _no_statement(s: Session, node: ast.stmt) -> Refused:
+    """A statement that kernels do not have; of one with a body only the keyword is underlined."""
+    name = type(node).__name__
     spelled = {"FunctionDef": "def", "ClassDef": "class", "ImportFrom": "import", "Delete": "del"}
     spelled |= {"TryStar": "try", "AsyncFunctionDef": "async", "TypeAlias": "type"}
-    return spelled.get(name, name.lower())
+    keyword = spelled.get(name, name.lower())
+    span = s.span(node)
+    if span.end_line > span.line:
+        span = replace(span, end_line=span.line, end_col=span.col + len(keyword))
+    what = f"'{keyword}' is not part of the kernel language"
+    return s.refuse(span, "H0101", what, hint=_WHY_NOT.get(type(node), ""))
 
 
 # -- assignment
@@ -155,6 +157,14 @@ def assign(s: Session, target: ast.expr, operand: Operand, source: ast.expr) -> 
         case ast.Name():
             _bind_name(s, target, operand, source)
         case ast.Tuple() | ast.List():
+            for element in target.elts:
+                if isinstance(element, ast.Starred):
+                    raise s.refuse(
+                        element,
+                        "H0109",
+                        "a starred target is not part of the kernel language",
+                        hint="give each value a name",
+                    )
             items = unpack(s, target, operand, len(target.elts))
             sources = source.elts if isinstance(source, ast.Tuple) else [source] * len(items)
             for element, item, written in zip(target.elts, items, sources, strict=True):
@@ -170,12 +180,7 @@ def assign(s: Session, target: ast.expr, operand: Operand, source: ast.expr) -> 
                 )
             write_place(s, target, place, operand, source)
         case _:
-            raise s.refuse(
-                target,
-                "H0109",
-                "a starred target is not part of the kernel language",
-                hint="give each value a name",
-            )
+            raise AssertionError("Python has no other targets")
 
 
 def unpack(s: Session, node: ast.AST, operand: Operand, count: int) -> tuple[Operand, ...]:
@@ -235,7 +240,7 @@ def _annotation(s: Session, node: ast.expr) -> Any:
         for part in ast.walk(inner):
             ast.copy_location(part, node)
         node = inner
-    return evaluate(s, node)
+    return evaluate(s, node, "H0207")
 
 
 def _augmented(s: Session, node: ast.AugAssign) -> None:
@@ -247,10 +252,14 @@ def _augmented(s: Session, node: ast.AugAssign) -> None:
             result = sum_or_binary(s, node, op, left, load, node.value)
             _bind_name(s, node.target, result, node)
             return
-        raise s.refuse(node.target, "H0109", "a whole array cannot be updated; give an index")
     place = place_of(s, node.target)
     if isinstance(place, Value):
-        raise s.refuse(node.target, "H0109", "a whole array cannot be updated; give every index")
+        raise s.refuse(
+            node.target,
+            "H0109",
+            f"a whole {describe(place)} cannot be updated in a kernel",
+            hint="give one index for each dimension, or loop over the elements",
+        )
     if not isinstance(place.root, ElementRoot):
         result = sum_or_binary(s, node, op, read_place(s, place), node.target, node.value)
         write_place(s, node.target, place, result, node)
@@ -429,7 +438,6 @@ def cannot_merge(name: str, bindings: Sequence[Binding]) -> Diagnostic:
 
 def _set_on_one_path(s: Session, node: ast.If, name: str, binding: Binding) -> Diagnostic:
     value = binding.operand
-    start = default_text(value.type) if isinstance(value, Value) else "..."
     span = s.span(node)
     notes = (
         Note(f"'{name}' is set here", binding.span),
@@ -443,7 +451,7 @@ def _set_on_one_path(s: Session, node: ast.If, name: str, binding: Binding) -> D
         None,
         "",
         notes,
-        f"insert `{name} = {start}` before line {span.line}",
+        how_to_set(name, value, span.line),
     )
 
 
@@ -454,9 +462,14 @@ def _set_on_one_path(s: Session, node: ast.If, name: str, binding: Binding) -> D
 def _leave_loop(s: Session, node: ast.Break | ast.Continue) -> bool:
     target = s.frame.enclosing("loop", "unrolled")
     word = "break" if isinstance(node, ast.Break) else "continue"
-    if target is None or target.kind == "unrolled":
-        where = "in a loop unrolled at compile time" if target else "outside a loop"
-        raise s.refuse(node, "H0101", f"{word} {where} is not supported")
+    assert target is not None, "Python refuses an exit outside a loop"
+    if target.kind == "unrolled":
+        raise s.refuse(
+            node,
+            "H0101",
+            f"{word} in a loop unrolled at compile time is not supported",
+            hint="loop over range(...) without wp.static, or use if",
+        )
     s.builder.emit(word, loop_values(s, node, target))
     return False
 
@@ -497,9 +510,14 @@ def _returned(
     count = len(values) if several else -1
     if target.types is None:
         target.types, target.returns = tuple(v.type for v in values), count
+        target.first = s.span(node)
+    earlier = (Note("an earlier return", target.first),)
     if target.returns != count:
         raise s.refuse(
-            node, "H0105", "every return of a function must give the same number of values"
+            node,
+            "H0105",
+            "every return of a function gives the same number of values",
+            notes=earlier,
         )
     joined = [join_types(t, v.type) for t, v in zip(target.types, values, strict=True)]
     if any(t is None for t in joined):
@@ -507,8 +525,8 @@ def _returned(
             node,
             "H0105",
             f"this returns {', '.join(describe(v) for v in values)}, an earlier return "
-            f"{', '.join(map(describe_type, target.types))}",
-            "types of returns do not merge",
+            f"{', '.join(map(describe_type, target.types))}; they do not merge",
+            notes=earlier,
         )
     types = tuple(t for t in joined if t is not None)
     if types != target.types:

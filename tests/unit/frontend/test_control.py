@@ -140,7 +140,7 @@ def names(a: wp.array(dtype=float), n: int):
     z = z + n
     a[3] = float(z)
     flag = n > 2
-    if flag:
+    if flag:  # noqa: SIM108
         w = 1
     else:
         w = 0.5  # int32 and float32 merge
@@ -172,8 +172,18 @@ def test_assignments() -> None:
         ("x = n + 1\nx = x + wp.sinn(f)", "H0303", "wp.sinn", "did you mean 'sin'"),
         ("if n > 0:\n    x = 1\na[0] = float(x)", "H0302", "x", "insert `x = 0` before line"),
         ("if n > 0:\n    x = wp.vec3()\nf = x[0]", "H0302", "x", "insert `x = wp.vec3()` before"),
-        ("for i in range(n):\n    x = i\na[0] = float(x)", "H0302", "x", "insert `x = ...`"),
-        ("for i in range(n):\n    pass\na[0] = float(i)", "H0302", "i", "insert `i = ...`"),
+        (
+            "for i in range(n):\n    x = i\na[0] = float(x)",
+            "H0302",
+            "x",
+            "insert `x = 0` before line 3",
+        ),
+        (
+            "for i in range(n):\n    pass\na[0] = float(i)",
+            "H0302",
+            "i",
+            "insert `i = 0` before line 3",
+        ),
         ("while n > 3:\n    x = 1\n    n -= 1\na[0] = float(x)", "H0302", "x", "insert `x"),
         (
             "if n > 0:\n    x = 1\nelse:\n    x = wp.vec3()\ny = x",
@@ -182,12 +192,17 @@ def test_assignments() -> None:
             "one type on every",
         ),
         ("if n > 0:\n    b = a\nelse:\n    b = c\nf = b[0]", "H0204", "b", "cannot depend on a br"),
-        ("x = 1\nfor i in range(n):\n    x = wp.vec3()", "H0204", "x", "one type before the loop"),
+        (
+            "x = 1\nfor i in range(n):\n    x = wp.vec3()\ny = x",
+            "H0204",
+            "x",
+            "one type before the loop",
+        ),
         ("x: wp.array(dtype=float) = a", "H0207", "wp.array(dtype=float)", "x: wp.float32 = 0.0"),
         ("x: wp.Float = 1.0", "H0207", "wp.Float", "x: wp.float32 = 0.0"),
         ("a[0]: float = 1.0", "H0109", "a[0]", ""),
         ("x: 'no type' = 1.0", "H0207", "'no type'", "x: wp.float32 = 0.0"),
-        ("x: missing = 1.0", "H0107", "missing", ""),
+        ("x: missing = 1.0", "H0207", "missing", ""),
         ("x: 'int' = f", "H0205", "f", "wp.int32(...)"),
         ("x: int = f", "H0205", "f", "wp.int32(...)"),
         ("x: int = 1\nx = f", "H0205", "f", "wp.int32(...)"),
@@ -204,6 +219,27 @@ def test_names_that_cannot_be(body: str, code: str, under: str, hint: str) -> No
     found = refuse_text(text + "".join(f"    {line}\n" for line in body.splitlines()))
     assert (found.code, pointed_at(found)) == (code, under)
     assert hint in found.hint
+
+
+@wp.kernel
+def scratch(a: wp.array(dtype=float), n: int):
+    t = 1.0
+    a[0] = t
+    for i in range(n):
+        t = wp.vec2(float(i), 2.0)  # another meaning, which no iteration hands on
+        a[1] += t[0] * t[1]
+    while n > 0:
+        t = n
+        n -= 1
+        if t == 2:
+            break
+        a[2] += float(t)
+
+
+def test_a_scratch_name_may_have_another_type_in_a_loop() -> None:
+    a = np.zeros(3, np.float32)
+    launch(scratch, 1, a, 4)
+    assert a.tolist() == [1.0, 12.0, 7.0]
 
 
 def test_a_name_that_failed_is_not_complained_about_again() -> None:
@@ -267,10 +303,10 @@ def loops(out: wp.array(dtype=int), a: wp.array(dtype=int), lo: int, hi: int, st
         total += i
     out[0] = total
     i = -100
-    for i in range(lo, hi, step):
+    for i in range(lo, hi, step):  # noqa: B007 - its last value is read
         pass
     out[1] = i
-    for k in range(3):
+    for k in range(3):  # noqa: B007
         pass
     out[2] = k
     n = 0
@@ -402,8 +438,8 @@ def test_statics_that_cannot_be(expression: str, code: str, under: str) -> None:
 @pytest.mark.parametrize(
     ("body", "message", "under"),
     [
-        ("try:\n    pass\nexcept ValueError:\n    pass", "'try'", "try:"),
-        ("with open('x'):\n    pass", "'with'", "with open('x'):"),
+        ("try:\n    pass\nexcept ValueError:\n    pass", "'try'", "try"),
+        ("with open('x'):\n    pass", "'with'", "with"),
         ("global G\nG = 1", "'global'", "global G"),
         ("nonlocal_ = [i for i in range(3)]", "a list comprehension", "[i for i in range(3)]"),
         ("x = {i for i in range(3)}", "a set comprehension", "{i for i in range(3)}"),
@@ -420,14 +456,14 @@ def test_statics_that_cannot_be(expression: str, code: str, under: str) -> None:
         ("x = a[...]", "'...'", "..."),
         ("yield n", "'yield'", "yield n"),
         ("x = yield from n", "'yield from'", "yield from n"),
-        ("def g():\n    pass", "'def'", "def g():"),
-        ("class C:\n    pass", "'class'", "class C:"),
+        ("def g():\n    pass", "'def'", "def"),
+        ("class C:\n    pass", "'class'", "class"),
         ("raise ValueError", "'raise'", "raise ValueError"),
         ("del n", "'del'", "del n"),
         ("import os", "'import'", "import os"),
         ("from os import path", "'import'", "from os import path"),
-        ("match n:\n    case 1:\n        pass", "'match'", "match n:"),
-        ("try:\n    pass\nexcept* ValueError:\n    pass", "'try'", "try:"),
+        ("match n:\n    case 1:\n        pass", "'match'", "match"),
+        ("try:\n    pass\nexcept* ValueError:\n    pass", "'try'", "try"),
     ],
 )
 def test_syntax_outside_the_language(body: str, message: str, under: str) -> None:

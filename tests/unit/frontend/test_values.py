@@ -71,7 +71,8 @@ def components(m: wp.array(dtype=wp.mat33), v: wp.array(dtype=wp.vec4), i: int):
     y = m[0]
     y[0] = y[2]
     y[i] = wp.vec3(1.0, 2.0, 3.0)
-    y[2, i] = 7.0
+    y[2, i] = 6.0
+    y[i + 1][i] += 1.0
     y[i, 0] += 0.5
     y[0:2, 2] = wp.vec2(8.0, 9.0)
     m[1] = y
@@ -132,7 +133,7 @@ def test_assigning_a_part_of_a_value_leaves_other_names_alone() -> None:
         ("x = v[0:3:i]", "H0209", "i"),
         ("x = v[0:3:0]", "H0209", "0"),
         ("x = f[0]", "H0209", "f"),
-        ("f[0] = 1.0", "H0109", "f[0]"),
+        ("f[0] = 1.0", "H0109", "f"),
         ("i.x = 1.0", "H0303", "i.x"),
         ("v[0] = f", "H0201", "f"),
         ("v[0].x = d", "H0205", "d"),
@@ -145,7 +146,7 @@ def test_assigning_a_part_of_a_value_leaves_other_names_alone() -> None:
         ("x = v.shape[1]", "H0209", "v.shape[1]"),
         ("x = v.shape[i]", "H0209", "v.shape[i]"),
         ("x, y = v[0]", "H0206", "x, y"),
-        ("x, *y = v[0]", "H0206", "x, *y"),
+        ("x, *y = v[0]", "H0109", "*y"),
         ("*x, y, z = v[0]", "H0109", "*x"),
         ("x, y = f", "H0206", "x, y"),
         ("x = (f, i)[i]", "H0209", "(f, i)[i]"),

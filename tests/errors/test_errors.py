@@ -1,0 +1,161 @@
+"""The error corpus: files of mistakes, each marked where it is reported and shown as users see it.
+
+A statement at the top of a file is run on its own, so one mistake does not hide the next; every
+kernel that it defines is lowered.  ``#~ H0201`` marks a line with the codes reported there,
+``#~^ H0201`` the line above.  The texts are in ``expected/<file>.txt``.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from unit.frontend.harness import lower
+
+import heald as wp
+import heald.frontend
+from heald.diagnostics import CODES, Diagnostic, HealdError
+from heald.frontend.session import Session
+
+HERE = Path(__file__).parent
+FILES = sorted(p for p in HERE.glob("*.py") if not p.name.startswith("test_"))
+MARK = re.compile(r"#~(\^*)((?: H\d{4})+)")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one statement or kernel was refused with."""
+
+    line: int
+    diagnostics: tuple[Diagnostic, ...]
+    text: str
+
+
+def reports(path: Path) -> Iterator[Report]:
+    """Everything that a file of mistakes is refused with, in order."""
+    linecache.checkcache(str(path))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names: dict[str, Any] = {"__name__": f"errors.{path.stem}", "__file__": str(path)}
+    seen: set[int] = set()
+    for statement in tree.body:
+        try:
+            exec(compile(ast.Module([statement], []), str(path), "exec"), names)
+            for value in list(names.values()):
+                if isinstance(value, wp.Kernel) and id(value) not in seen:
+                    seen.add(id(value))
+                    lower_one(value)
+        except HealdError as error:
+            text = str(error).replace(f"{path.parent}/", "")
+            yield Report(statement.lineno, error.diagnostics, text)
+
+
+def lower_one(kernel: wp.Kernel) -> None:
+    if not kernel.is_generic:
+        lower(kernel)
+
+
+def marked(path: Path) -> Counter[tuple[int, str]]:
+    """Lines and codes as marked."""
+    found: Counter[tuple[int, str]] = Counter()
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for up, codes in MARK.findall(line):
+            found.update((number - len(up), code) for code in codes.split())
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_mistakes_are_reported_where_they_are_marked(path: Path, golden: Any) -> None:
+    found: Counter[tuple[int, str]] = Counter()
+    texts = []
+    for report in reports(path):
+        for d in report.diagnostics:
+            here = d.span is not None and d.span.file == str(path)
+            assert d.span is None or here, d.render()
+            found[d.span.line if d.span else report.line, d.code] += 1
+        texts.append(report.text)
+    golden(f"{path.stem}.txt", "\n\n".join(texts))
+    expected = marked(path)
+    assert sorted(found - expected) == [], "reported, but not marked"
+    assert sorted(expected - found) == [], "marked, but not reported"
+
+
+# Codes that no user's Python source provokes, and where they are provoked instead.
+ELSEWHERE = {
+    "tests/unit/runtime": ("H0801", "H0802", "H0803", "H0804", "H0805"),
+    "tests/unit/interp": ("H0405", "H0708", "H0709"),
+    "tests/text": ("H0901", "H0902", "H0903", "H0904"),
+    "tests/unit/frontend/test_sources.py": ("H0106",),
+}
+
+
+def test_every_code_is_provoked() -> None:
+    provoked = {d.code for path in FILES for r in reports(path) for d in r.diagnostics}
+    elsewhere = {code for codes in ELSEWHERE.values() for code in codes}
+    assert sorted(set(CODES) - provoked - elsewhere) == []
+    assert sorted(provoked & elsewhere) == []
+
+
+# ------------------------------------------------------------------- every message of the front end
+
+
+@dataclass(frozen=True)
+class Site:
+    """A call in the front end that makes a diagnostic."""
+
+    file: str
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.first}"
+
+
+def sites() -> list[Site]:
+    """Every ``...refuse(...)`` and ``Diagnostic(...)`` of the front end."""
+    found = []
+    for path in sorted(Path(heald.frontend.__file__).parent.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+            if called in ("refuse", "Diagnostic"):
+                assert node.end_lineno is not None
+                found.append(Site(path.name, node.lineno, node.end_lineno))
+    return found
+
+
+# Messages for mistakes in library code, which no user writes, or for sources that cannot be had.
+NOT_FOR_KERNELS = ("machine_calls.py",)
+
+
+def test_every_message_of_the_front_end_is_provoked(monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: set[tuple[str, int]] = set()
+
+    def note() -> None:
+        frame = inspect.currentframe()
+        while frame is not None:
+            file = Path(frame.f_code.co_filename)
+            if file.parent.name == "frontend":
+                reached.add((file.name, frame.f_lineno))
+            frame = frame.f_back
+
+    refuse, make = Session.refuse, Diagnostic.__post_init__
+    monkeypatch.setattr(Session, "refuse", lambda *a, **k: (note(), refuse(*a, **k))[1])
+    monkeypatch.setattr(Diagnostic, "__post_init__", lambda self: (note(), make(self))[1])
+    for path in FILES:
+        list(reports(path))
+    missed = [
+        str(site)
+        for site in sites()
+        if site.file not in NOT_FOR_KERNELS
+        and not any((site.file, line) in reached for line in range(site.first, site.last + 1))
+    ]
+    assert not missed, missed
