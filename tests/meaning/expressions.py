@@ -46,6 +46,10 @@ NAMES: dict[Type, str] = {
 SMALL_STRETCHES = ("1:", "::-1", "::2", "-3:", "::3", ":3")
 
 
+WHOLE = "ACFV"
+"""Arrays that have an element for each thread, at least where nothing is to fault."""
+
+
 def spelled(t: Type) -> str:
     """A type as kernels write it."""
     return f"wp.{t.public}" if isinstance(t, Scalar) else NAMES[t]
@@ -244,7 +248,12 @@ class Expressions:
                 return self.literal(t)
             narrower = self.narrower(t)
             if narrower and self.chance(0.15):
-                return self.expr(self.r.choice(narrower), d)
+                s = self.r.choice(narrower)
+                if s is not b1:
+                    return self.expr(s, d)
+                # Of bools only names: what folds to a literal True does not become a number.
+                names = [v.name for v in self.scope.variables if v.t is b1]
+                return self.r.choice(names) if names else self.literal(t)
         return self.expr(t, d)
 
     def pair(self, t: Scalar, d: int) -> tuple[str, str]:
@@ -304,6 +313,8 @@ class Expressions:
         """An index, inside unless faults are allowed."""
         if self.chance(0.15):
             return self.r.choice(["0", "-1"])
+        if memory.name in WHOLE and self.chance(0.2):
+            return "i"
         t = self.r.choice([i32, i32, i32, i64, u32] + ([u8, i16] if self.knobs.narrow else []))
         if self.knobs.faults and self.chance(0.12):
             return self.expr(t, d + 1)
@@ -339,7 +350,7 @@ class Expressions:
             if self.chance(0.3):
                 out.append(str(self.r.randrange(extent)))
             elif self.knobs.faults and self.chance(0.15):
-                out.append(self.expr(i32, d + 1))
+                out.append(f"({self.expr(i32, d + 1)} + i)")  # a constant outside is refused
             else:
                 out.append(f"({self.expr(i32, d + 1)} % {extent})")
         return ", ".join(out)

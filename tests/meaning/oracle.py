@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -63,6 +63,7 @@ class Arr:
     offset: int
     extents: tuple[int, ...]
     strides: tuple[int, ...]
+    is_local: bool = False
 
     @property
     def ndim(self) -> int:
@@ -115,13 +116,13 @@ class Arr:
         if not good:
             values.fault("BOUNDS")
             shape = [0] * len(shape)
-        return Arr(self.t, self.cells, offset, tuple(shape), tuple(strides))
+        return Arr(self.t, self.cells, offset, tuple(shape), tuple(strides), self.is_local)
 
 
 def new_array(t: Element, shape: tuple[int, ...]) -> Arr:
     """Zeros, row-major."""
     strides = tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
-    return Arr(t, [values.zero(t) for _ in range(prod(shape))], 0, shape, strides)
+    return Arr(t, [values.zero(t) for _ in range(prod(shape))], 0, shape, strides, is_local=True)
 
 
 # -- assignment ------------------------------------------------------------------------------------
@@ -185,13 +186,16 @@ def assign(root: Any, steps: Steps, value: Any) -> Any:
         array.cells[where] = _replaced(array.cells[where], rest, value)
     else:
         found = _leaves_at(array.t, rest)
-        widen(value, found[0] if found else array.t)
+        if found is not None:
+            widen(value, found[0])
     return root
 
 
 def update(root: Any, steps: Steps, symbol: str, right: Callable[[], Any]) -> Any:
     """``root.steps symbol= right()``; a product on the right comes as a tuple."""
     array, where, rest = _descend(root, steps)
+    atomic = array is not None and not array.is_local and symbol in "+-&|^"
+    early = right() if atomic else None  # an atomic reads when it writes
     old = where if array is None else values.zero(array.t)
     if array is not None and where is not None:
         old = array.cells[where]
@@ -201,10 +205,10 @@ def update(root: Any, steps: Steps, symbol: str, right: Callable[[], Any]) -> An
         current: Any = Number(values.component_type(old.t), 0)
     else:
         current = _part(old, *found)
-    value = right()
+    value = early if atomic else right()
     if array is not None:
         value = binary("*", *value) if isinstance(value, tuple) else value
-        if symbol in "+-&|^":
+        if atomic:
             value = widen(value, current.t)
         new = binary(symbol, current, value)
     elif isinstance(value, tuple):
@@ -452,7 +456,7 @@ class Maker:
 class World:
     """One launch: the namespace of the changed source and the thread that runs."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, constants: Mapping[str, Any]) -> None:
         self.thread = Thread(0, (0,))
         self.returns = {
             f: SURFACE_TYPES[t] for f, t in re.findall(r"^# returns (\w+) (\w+)$", text, re.M)
@@ -463,6 +467,10 @@ class World:
         tree = ast.parse(text, FILE)
         body: list[ast.stmt] = []
         for node in tree.body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)) or (
+                isinstance(node, ast.FunctionDef) and not node.decorator_list
+            ):
+                continue
             if isinstance(node, ast.FunctionDef):
                 change = Change(climbs.get(node.name, {}))
                 inner = [change.visit(x) for x in node.body]
@@ -470,7 +478,7 @@ class World:
             body.append(node)
         tree.body = body
         ast.fix_missing_locations(_with_lines(tree))
-        self.names: dict[str, Any] = self._namespace()
+        self.names: dict[str, Any] = {**constants, **self._namespace()}
         exec(compile(tree, FILE, "exec", dont_inherit=True), self.names)
 
     # -- names
@@ -490,7 +498,8 @@ class World:
             "min": lambda *a: values.extreme("min", *a),
             "max": lambda *a: values.extreme("max", *a),
             "abs": abs,
-            "randi": lambda s, *r: cast(s, i32),
+            "randi": _random_integer,
+            "dot": _dot,
             "randu": lambda s: s,
             "rand_init": lambda seed: values.hashed(cast(seed, u32)),
             "kernel": lambda f: f,
@@ -544,9 +553,10 @@ class World:
         return self.thread.fault is not None
 
     def _range(self, *bounds: Any) -> Iterator[Any]:
-        types = [index_type(b.t) for b in bounds if isinstance(b, Number)]
-        if all(isinstance(b, int) for b in bounds) or None in types:
-            types.append(i32)
+        types = [
+            index_type(b.t) if isinstance(b, Number) else i32 if -(1 << 31) <= b < 1 << 31 else i64
+            for b in bounds
+        ]
         t = i64 if i64 in types else i32
         lo, hi, step = 0, 0, 1
         numbers = [as_index(b) for b in bounds]
@@ -643,6 +653,20 @@ def _atomic(kind: str) -> Callable[..., Any]:
         return old
 
     return run
+
+
+def _random_integer(state: Number, *limits: Any) -> Number:
+    if not limits:
+        return cast(state, i32)
+    low, high = (widen(x, i32) for x in limits)
+    return cast(state % cast(high - low, u32), i32) + low
+
+
+def _dot(a: Composite, b: Composite) -> Any:
+    result = a.parts[0] * b.parts[0]
+    for x, y in zip(a.parts[1:], b.parts[1:], strict=True):
+        result = values.total("+", (x, y), result, product_right=True)
+    return result
 
 
 def _length(x: Any) -> Any:

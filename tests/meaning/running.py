@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 from meaning.oracle import Arr, Thread, World
-from meaning.values import Composite, Number
+from meaning.values import Composite, Number, cast
 
 from heald.artifact import Fault, Symbol
 from heald.codegen import build, host_target, load
@@ -17,7 +17,7 @@ from heald.interp import ArrayView, Outcome, run
 from heald.interp.memory import c_strides
 from heald.ir import Kernel
 from heald.runtime import launch, packer_of
-from heald.types import Array, Scalar, Type, b1, bf16, leaves, size_of
+from heald.types import Array, Scalar, Type, b1, bf16, f64, leaves, size_of
 from heald.types.descriptors import from_bfloat16
 
 FUEL = 200_000
@@ -73,10 +73,13 @@ def random_array(
 
 
 def random_value(t: Type, random: np.random.Generator, *, wild: bool) -> Any:
-    """A by-value argument: a carrier scalar, or the tuple of the leaves."""
-    own = tuple(
-        _numbers(leaf, 1, random, wild)[0] for leaf in leaves(t) if isinstance(leaf, Scalar)
-    )
+    """A by-value argument: a Python number, or the tuple of the leaves."""
+
+    def one(leaf: Any) -> Any:
+        carrier = _numbers(leaf, 1, random, wild)[0]
+        return (from_bfloat16(carrier) if leaf is bf16 else carrier).item()
+
+    own = tuple(map(one, leaves(t)))
     return own[0] if isinstance(t, Scalar) else own
 
 
@@ -100,14 +103,17 @@ def copied(args: Sequence[Any], copies: dict[int, Any]) -> list[Any]:
 
 @dataclass
 class Left:
-    """Memory, by parameter, NaNs made equal; and the fault."""
+    """Memory, by parameter, NaNs made equal; the fault; and what was printed."""
 
     memory: list[bytes]
     fault: Fault | None
+    printed: list[Any]
     views: list[Any] = field(default_factory=list)
 
 
-def _left(kernel: Kernel, args: Sequence[Any], fault: Fault | None) -> Left:
+def _left(
+    kernel: Kernel, args: Sequence[Any], fault: Fault | None, printed: Sequence[Any] = ()
+) -> Left:
     memory, views = [], []
     for parameter, a in zip(kernel.params, args, strict=True):
         for view in a if isinstance(a, tuple) else (a,):
@@ -115,7 +121,8 @@ def _left(kernel: Kernel, args: Sequence[Any], fault: Fault | None) -> Left:
                 _equalise_nans(view)
                 memory.append(view.buffer.tobytes())
                 views.append((kernel.name_of(parameter), view))
-    return Left(memory, fault, views)
+    records = [(r.thread, r.sequence, r.op_id, *map(repr, r.values)) for r in printed]
+    return Left(memory, fault, records, views)
 
 
 def _equalise_nans(view: ArrayView) -> None:
@@ -132,6 +139,8 @@ def compare(what: str, expected: Left, found: Left, *, fault: bool = True) -> No
     """Raise where two runs differ."""
     if fault and expected.fault != found.fault:
         raise Mismatch(f"{what}: fault {found.fault}, expected {expected.fault}")
+    if fault and expected.printed != found.printed:
+        raise Mismatch(f"{what}: printed {found.printed}, expected {expected.printed}")
     for number, (one, two) in enumerate(zip(expected.memory, found.memory, strict=True)):
         if one != two:
             raise Mismatch(f"{what}: {_difference(expected.views[number], found.views[number])}")
@@ -153,30 +162,34 @@ def _difference(expected: Any, found: Any) -> str:
 
 
 def interpret(
-    kernel: Kernel, dims: Sequence[int], args: Sequence[Any], how: Callable[..., Outcome] = run
+    kernel: Kernel,
+    dims: Sequence[int],
+    args: Sequence[Any],
+    how: Callable[..., Outcome] = run,
+    **options: Any,
 ) -> Left:
     """By the interpreter, the whole grid at once or thread after thread."""
     own = copied(args, {})
-    outcome = how(kernel, dims, own, fuel=FUEL)
-    return _left(kernel, own, outcome.faults[0] if outcome.faults else None)
+    outcome = how(kernel, dims, own, fuel=FUEL, **options)
+    fault = outcome.faults[0] if outcome.faults else None
+    return _left(kernel, own, fault, outcome.printed)
 
 
-def execute(kernel: Kernel, dims: Sequence[int], args: Sequence[Any]) -> Left:
+def execute(kernel: Kernel, dims: Sequence[int], args: Sequence[Any], **options: Any) -> Left:
     """By machine code; ``kernel`` is what the scalar code generator takes."""
     artifact = build(kernel, host_target())
     code = load(artifact)
     own = copied(args, {})
     words: list[Any] = []
-    for parameter, a in zip(kernel.params, own, strict=True):
-        kinds = leaves(parameter.type)
-        for leaf, x in zip(kinds, a if isinstance(a, tuple) else (a,), strict=True):
+    for a in own:
+        for x in a if isinstance(a, tuple) else (a,):
             if isinstance(x, ArrayView):
                 words += [x.buffer.ctypes.data + x.offset, *x.shape, *x.strides]
             else:
-                words.append(from_bfloat16(x) if leaf is bf16 else x.item())
+                words.append(x)
     packed = packer_of(artifact).pack(words)
-    outcome = launch(code.address, artifact, packed, tuple(dims))
-    return _left(kernel, own, outcome.fault)
+    outcome = launch(code.address, artifact, packed, tuple(dims), **options)
+    return _left(kernel, own, outcome.fault, outcome.printed.records)
 
 
 Tables = dict[tuple[int, int], tuple[ArrayView, list[Any]]]
@@ -184,13 +197,17 @@ Tables = dict[tuple[int, int], tuple[ArrayView, list[Any]]]
 
 
 def by_python(
-    text: str, kernel: Kernel, dims: Sequence[int], args: Sequence[Any]
+    text: str,
+    kernel: Kernel,
+    dims: Sequence[int],
+    args: Sequence[Any],
+    constants: Mapping[str, Any],
 ) -> tuple[Left, list[Thread]]:
     """By Python (``meaning.oracle``); the faults of threads are a kind and a line only."""
     own = copied(args, {})
     tables: Tables = {}
     given = [_for_python(p.type, a, tables) for p, a in zip(kernel.params, own, strict=True)]
-    threads = World(text).run(kernel.name, dims, given)
+    threads = World(text, constants).run(kernel.name, dims, given)
     for view, cells in tables.values():
         _write_back(view, cells)
     return _left(kernel, own, None), threads
@@ -201,9 +218,13 @@ def _for_python(t: Type, a: Any, tables: Tables) -> Any:
         assert isinstance(t, Array)
         return _array_for_python(t, a, tables)
     if isinstance(t, Scalar):
-        return _number(t, a)
+        return cast(_double(a) if t.is_float else a, t)
     parts = [_for_python(leaf, x, tables) for leaf, x in zip(leaves(t), a, strict=True)]
     return Composite(t, tuple(parts))
+
+
+def _double(x: float) -> Number:
+    return Number(f64, int(np.float64(x).view(np.uint64)))
 
 
 def _number(t: Scalar, x: Any) -> Number:

@@ -104,6 +104,7 @@ class Writer(Expressions):
         self.loops = 0
         self.counter = 0
         self.retired: list[tuple[str, Type]] = []
+        self.reused: set[str] = set()
         self.function_name = "k"
         self.results: tuple[Type, ...] | None = None
 
@@ -123,6 +124,7 @@ class Writer(Expressions):
         if known and self.chance(0.15):
             name = self.r.choice(known)
             self.retired = [(n, old) for n, old in self.retired if n != name]
+            self.reused.add(name)
             return name
         return self.fresh("v")
 
@@ -187,11 +189,13 @@ class Writer(Expressions):
             options.append((0.3, lambda: self.write(f"assert {self.condition()}")))
         if depth < self.knobs.depth:
             options += [(7, lambda: self.branch(depth)), (1, lambda: self.both_arms(depth))]
+            options.append((1, lambda: self.bounded(depth)))
             if self.loops < 2:
+                options.append((1.5, self.sweep))
                 options += [(4, lambda: self.counted(depth)), (2.5, lambda: self.repeat(depth))]
                 options.append((0.6, self.unrolled))
                 if self.knobs.climbing:
-                    options.append((2, lambda: self.climb(depth)))
+                    options.append((2, self.climb))
         self.r.choices([f for _, f in options], [w for w, _ in options])[0]()
         return False
 
@@ -230,7 +234,7 @@ class Writer(Expressions):
             value = self.r.choice(["0.5", "-2.0", "1e-3"]) if t is f32 else self.literal(t)
         name = self.fresh_variable(t)
         self.write(f"{name} = {value}")
-        self.declare(name, t)
+        self.declare(name, t, fixed=name in self.reused)
 
     def set_variable(self) -> None:
         names = self.assignable()
@@ -362,7 +366,7 @@ class Writer(Expressions):
             value = self.operand(memory.dtype, 1)
             name = self.fresh_variable(memory.dtype)
             self.write(f"{name} = wp.atomic_{kind}({memory.name}, {memory.at}, {value})")
-            self.declare(name, memory.dtype)
+            self.declare(name, memory.dtype, fixed=name in self.reused)
             return
         shared = [m for m in self.scope.arrays if m.is_shared]
         if not shared:
@@ -410,19 +414,94 @@ class Writer(Expressions):
     def both_arms(self, depth: int) -> None:
         """A name that is set first in both arms, and seen behind them; its type may differ."""
         t = self.any_type()
-        name, first = self.fresh("v"), t
+        name, first, head = self.fresh("v"), t, self.condition()
         narrower = {i32: i16, i64: i32, f64: f32, f32: i32}
         if self.knobs.climbing and t in narrower and isinstance(t, Scalar) and self.chance(0.5):
-            first = narrower[t]
+            first, head = narrower[t], f"i < {self.expr(i32, 1)}"  # not known at compile time
             self.notes.append(f"# climbs {self.function_name}.{name} {t.public}")
-        for head, own in ((f"if {self.condition()}:", first), ("else:", t)):
-            self.write(head)
+        for line, own in ((f"if {head}:", first), ("else:", t)):
+            self.write(line)
             with self.nested():
                 self.write(f"{name} = {self.expr(own, 1)}")
                 if own is t:
                     self.declare(name, t, fixed=True)
                 self.body(depth + 1, self.r.randint(0, 1))
         self.declare(name, t, fixed=True)
+
+    def bounded(self, depth: int) -> None:
+        """An index that is compared with the extent before it is used."""
+        memory = self.r.choice(
+            [m for m in self.scope.arrays if m.is_readable and m.access != "own"]
+        )
+        axis = memory.ndim - 1
+        name, extent = self.fresh("b"), f"{memory.name}.shape[{axis}]"
+        t = self.r.choice([i32, i32, i64])
+        self.write(f"{name} = {self.expr(t, 1)}")
+        tests = [
+            f"0 <= {name} < {extent}",
+            f"{name} >= 0 and {name} < {extent}",
+            f"not ({name} < 0 or {extent} <= {name})",
+            f"{name} > 0 and {name} <= {extent} - 1 and {self.condition(2)}",
+        ]
+        self.write(f"if {self.r.choice(tests)}:")
+        with self.nested():
+            self.declare(name, t, fixed=True)
+            first = f"{memory.at}, " if memory.access == "row" else ""
+            if memory.ndim == 2 and not first:
+                first = f"{self.index(memory, 0, 2)}, "
+            element = f"{memory.name}[{first}{name}]"
+            kept = self.fresh("v")
+            self.write(f"{kept} = {element}")
+            self.declare(kept, memory.dtype)
+            self.body(depth + 1, self.r.randint(0, 2))
+            if memory.access in ("free", "row"):
+                self.write(f"{element} = {self.expr(memory.dtype, 1)}")
+        self.declare(name, t, fixed=True)
+
+    def sweep(self) -> None:
+        """A loop over the elements of an array, or over all but some at its ends."""
+        memory = self.r.choice([m for m in self.scope.arrays if m.access in ("read", "free")])
+        if memory.ndim != 1:
+            return
+        k, total = self.fresh("k"), self.fresh("v")
+        extent, before, behind = (
+            f"{memory.name}.shape[0]",
+            self.r.randint(0, 1),
+            self.r.randint(0, 1),
+        )
+        start = self.load(memory.dtype, 2)
+        self.write(f"{total} = {start}")
+        self.declare(total, memory.dtype, fixed=True)
+        kind = self.r.randrange(4)
+        if kind == 0:
+            self.write(f"{k} = {before}")
+            self.write(f"while {k} < {extent} - {behind}:")
+        elif kind == 1:
+            self.write(f"for {k} in range({extent} - {behind} - 1, {before} - 1, -1):")
+        else:
+            self.write(f"for {k} in range({before}, {extent} - {behind}, {self.r.randint(1, 3)}):")
+        with self.loop(12):
+            self.declare(k, i32, fixed=True)
+            shift = self.r.randint(-before, behind)
+            at = k if not shift else f"{k} {'-' if shift < 0 else '+'} {abs(shift)}"
+            if self.knobs.faults and self.chance(0.2):
+                at = self.r.choice([f"{k} + 1", f"{k} * 2", f"{k} - 1"])
+            if kind == 0 and self.chance(0.3):
+                self.write(f"if {self.condition(2)}:")
+                self.write(f"    {k} += 1")
+                if not self.knobs.faults:
+                    self.write("    continue")
+            self.write(f"{total} = {self.combined(total, f'{memory.name}[{at}]', memory.dtype)}")
+            if memory.access == "free":
+                self.write(f"{memory.name}[{at}] = {total}")
+            if kind == 0:
+                self.write(f"{k} += {self.r.randint(1, 2)}")
+
+    def combined(self, a: str, b: str, t: Type) -> str:
+        """Two values of a type as one."""
+        if isinstance(t, Struct) or t is b1:
+            return f"{b} if {self.condition(2)} else {a}"
+        return f"{a} {self.r.choice('+-')} {b}"
 
     # -- loops
 
@@ -510,10 +589,14 @@ class Writer(Expressions):
             kept = self.fresh("v")
             self.write(f"{kept} = {name} + {self.expr(i32, 1)}")
             self.declare(kept, i32)
-            for _ in range(self.r.randint(1, 2)):
-                self.r.choice([self.new_variable, self.set_variable, self.augmented, self.store])()
+            self.straight()
 
-    def climb(self, depth: int) -> None:
+    def straight(self) -> None:
+        """Statements that go on to the next."""
+        for _ in range(self.r.randint(0, 2)):
+            self.r.choice([self.new_variable, self.set_variable, self.augmented, self.store])()
+
+    def climb(self) -> None:
         """An accumulator whose type grows inside a loop."""
         name, counter = self.fresh("v"), self.fresh("k")
         start, t = self.r.choice([("0", f32), ("0", i64), ("0.5", f64), ("0", f64)])
@@ -524,7 +607,7 @@ class Writer(Expressions):
             self.declare(counter, i32, fixed=True)
             self.write(f"{name} = {name} + {self.expr(t, 1)}")
             self.declare(name, t, fixed=True)
-            self.body(depth + 1, self.r.randint(0, 2))
+            self.straight()
         self.declare(name, t, fixed=True)
 
     # -- functions and the kernel
@@ -604,6 +687,7 @@ class Writer(Expressions):
         header += ["OF: wp.array(dtype=wp.float64, ndim=2)", "OI: wp.array(dtype=wp.int64, ndim=2)"]
         header += [f"{name}: {spelled(t)}" for name, t in values]
         self.indent = 0
+        self.write("@wp.kernel")
         self.write(f"def k({', '.join(header)}):")
         self.indent = 1
         rank = self.knobs.rank

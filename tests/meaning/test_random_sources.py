@@ -1,0 +1,73 @@
+"""Random source kernels: interpreter = serial = Python = every pass = machine code, bit for bit.
+
+The hypothesis profile says how many: ``dev`` and ``nightly`` draw new seeds in every run, ``ci``
+always takes the same.  ``HEALD_MEANING_SEED`` sets the first seed, to run a failure again.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+import hypothesis
+import pytest
+from meaning.checking import case_of, examine
+from meaning.shrinking import shrink
+from meaning.sources import Source, generate
+
+PROFILE = hypothesis.settings()
+SHARES = 10
+EACH = -(-4 * PROFILE.max_examples // SHARES)
+"""Kernels of one test: a kernel takes about a tenth of a second."""
+
+
+def first_seed() -> int:
+    given = os.environ.get("HEALD_MEANING_SEED")
+    if given is not None:
+        return int(given)
+    return 0 if PROFILE.derandomize else secrets.randbelow(1 << 40)
+
+
+FIRST = first_seed()
+
+
+def outcome(source: Source, seed: int) -> tuple[str, str] | None:
+    """How a kernel fails: the exception, and what of it stays the same while it shrinks."""
+    try:
+        examine(case_of(source, seed))
+    except Exception as error:  # noqa: BLE001 - whatever comes is the finding
+        return type(error).__name__, str(error).split(":")[0]
+    return None
+
+
+def report(source: Source, seed: int) -> str:
+    """The smallest kernel found that fails as this one does, and its failure."""
+    wanted = outcome(source, seed)
+    text = shrink(source.text, lambda t: outcome(Source(t, source.knobs), seed) == wanted)
+    try:
+        examine(case_of(Source(text, source.knobs), seed))
+    except Exception as error:  # noqa: BLE001
+        return f"seed {seed}, {source.knobs}\n\n{text}\n{type(error).__name__}: {error}"
+    return f"seed {seed}: {wanted}, but not when run again\n\n{source.text}"
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("share", range(SHARES))
+def test_every_way_to_run_a_kernel_agrees(share: int) -> None:
+    for number in range(EACH):
+        seed = FIRST + share * EACH + number
+        source = generate(seed)
+        if outcome(source, seed) is not None:
+            pytest.fail(f"HEALD_MEANING_SEED={seed}\n{report(source, seed)}", pytrace=False)
+
+
+def test_most_kernels_do_something() -> None:
+    """Kernels that fault at once or write little would show little."""
+    lefts = [examine(case_of(generate(s), s), compiled=False) for s in range(40)]
+    assert sum(left.fault is None for left in lefts) > 25
+    assert sum(left.fault is not None for left in lefts) > 2
+
+
+def test_a_seed_always_gives_the_same_kernel() -> None:
+    assert generate(7) == generate(7)
+    assert generate(7) != generate(8)
