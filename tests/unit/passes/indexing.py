@@ -8,7 +8,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+
+from heald.interp import ArrayView
 from heald.ir import Builder, Kernel, Region, Value
 from heald.ops import TABLE
 from heald.types import Array, Scalar, b1, f32, i8, i32, i64, u8, u32, u64
@@ -356,3 +360,23 @@ class _Maker:
 def indexing_kernel(seed: int, size: int = 40) -> Kernel:
     """The random kernel of a seed, with about ``size`` statements."""
     return _Maker(random.Random(seed), size).kernel()
+
+
+_NUMBERS = (0, 1, 2, 3, 5, 8, -1, -3, 2**31 - 1, 2**31 - 2, -(2**31), -(2**31) + 1, 2**31 - 6)
+_EXTENTS = (0, 1, 2, 3, 4, 6, 8, 9, 17)
+
+
+def a_launch(rng: random.Random) -> tuple[tuple[int, ...], list[Any]]:
+    """Dims and arguments of an ``indexing_kernel``."""
+    extents = [rng.choice(_EXTENTS) for _ in range(4)]
+    if rng.random() < 0.5:
+        extents = [extents[0]] * 4
+    dims = (rng.choice([1, 2, 3, 7]), rng.choice([1, 2, 5]))
+    if rng.random() < 0.4:
+        dims = (max(1, extents[0]), max(1, extents[3]))
+    a, b = ArrayView.allocate(f32, extents[:1]), ArrayView.allocate(i32, extents[1:2])
+    m = ArrayView.allocate(f32, extents[2:])
+    b.leaf()[...] = np.array([rng.choice(_NUMBERS) for _ in range(extents[1])], np.int64)
+    pools = [_NUMBERS if rng.random() < 0.5 else extents for _ in range(4)]
+    numbers = [rng.choice(pool) for pool in pools]
+    return dims, [a, b, m, *numbers[:3], numbers[3] % 2**32]

@@ -149,8 +149,13 @@ def assert_same(
     *,
     same_faults: bool = False,
 ) -> None:
-    """Launches that do not fault leave the same behind; with ``same_faults`` all of them do."""
+    """Launches that do not fault leave the same behind; with ``same_faults`` all of them do.
+
+    Analyses go by the identity of ops, so none may stand in two places.
+    """
     check(after, TABLE)
+    ops = list(walk(after.body))
+    assert len(ops) == len(set(ops))
     for dims, arguments in launches:
         expected = observe(kernel, dims, arguments)
         found = observe(after, dims, arguments)

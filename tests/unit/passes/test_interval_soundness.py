@@ -8,40 +8,20 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import kernels
-from unit.passes.indexing import indexing_kernel
+from unit.passes.indexing import a_launch, indexing_kernel
 from unit.passes.launches import Launch, random_arguments
 
 from heald.artifact import Symbol
 from heald.diagnostics import HealdError, InternalError
-from heald.interp import ArrayView, run
+from heald.interp import run
 from heald.ir import OBLIGATIONS, Kernel, op_ids, walk
 from heald.passes import FRONT, Verdict, analyse_intervals, guard, run_pipeline
-from heald.types import f32, i32
 
-_NUMBERS = (0, 1, 2, 3, 5, 8, -1, -3, 2**31 - 1, 2**31 - 2, -(2**31), -(2**31) + 1, 2**31 - 6)
-_EXTENTS = (0, 1, 2, 3, 4, 6, 8, 9, 17)
 SEEDS = range(200)
-
-
-def a_launch(rng: random.Random) -> tuple[tuple[int, ...], list[Any]]:
-    """Dims and arguments of an ``indexing_kernel``."""
-    extents = [rng.choice(_EXTENTS) for _ in range(4)]
-    if rng.random() < 0.5:
-        extents = [extents[0]] * 4
-    dims = (rng.choice([1, 2, 3, 7]), rng.choice([1, 2, 5]))
-    if rng.random() < 0.4:
-        dims = (max(1, extents[0]), max(1, extents[3]))
-    a, b = ArrayView.allocate(f32, extents[:1]), ArrayView.allocate(i32, extents[1:2])
-    m = ArrayView.allocate(f32, extents[2:])
-    b.leaf()[...] = np.array([rng.choice(_NUMBERS) for _ in range(extents[1])], np.int64)
-    pools = [_NUMBERS if rng.random() < 0.5 else extents for _ in range(4)]
-    numbers = [rng.choice(pool) for pool in pools]
-    return dims, [a, b, m, *numbers[:3], numbers[3] % 2**32]
 
 
 def looked_up(symbol: Symbol, dims: tuple[int, ...], arguments: list[Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from functools import partial
 
@@ -9,7 +10,14 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from strategies import kernels
-from unit.passes.launches import assert_same, launches_of, random_arguments, reads_nan_bits
+from unit.passes.indexing import a_launch, indexing_kernel
+from unit.passes.launches import (
+    assert_same,
+    launches_of,
+    observe,
+    random_arguments,
+    reads_nan_bits,
+)
 from unit.passes.structured import structured_kernel
 
 from heald.ir import Kernel, walk
@@ -90,6 +98,19 @@ def test_control_flow_keeps_its_meaning(name):
         launches = [((9,), random_arguments(kernel, 9, seed))]
         assert_same(kernel, functions[name](kernel), launches)
     assert {"for", "while", "scope", "if", "break", "continue", "return"} <= seen
+
+
+@pytest.mark.parametrize("function", [*EXACT, *OTHERS])
+def test_index_arithmetic_keeps_its_meaning(function):
+    """Loops and divisions at the ends of their types, steps and divisors of zero."""
+    faults = 0
+    for seed in SEEDS:
+        kernel = guard(indexing_kernel(seed))
+        rng = random.Random(seed)
+        launches = [a_launch(rng) for _ in range(2)]
+        faults += sum(bool(observe(kernel, *launch).faults) for launch in launches)
+        assert_same(kernel, function(kernel), launches, same_faults=function in EXACT)
+    assert faults > 10
 
 
 @pytest.mark.parametrize("function", [*EXACT, *OTHERS])
