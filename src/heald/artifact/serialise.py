@@ -16,7 +16,7 @@ import struct
 import types
 import typing
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from typing import Any
@@ -35,6 +35,14 @@ class Unreadable(ValueError):
     """The bytes are no artifact, or one that another version wrote."""
 
 
+@dataclass(frozen=True, slots=True)
+class SourceMap:
+    """What of an artifact speaks of the source: names of parameters, sites by op id."""
+
+    names: tuple[str, ...]
+    sites: dict[int, Site]
+
+
 def encode_code(artifact: Artifact) -> bytes:
     """Everything that depends on the content of the kernel only."""
     nameless = tuple(replace(parameter, name="") for parameter in artifact.parameters)
@@ -51,28 +59,51 @@ def encode_source_map(artifact: Artifact) -> bytes:
     return _dump([FORMAT, names, table.files, table.rows, sites])
 
 
-def decode_artifact(code: bytes, source_map: bytes) -> Artifact:
-    """The artifact of two parts.
+def decode_code(data: bytes) -> Artifact:
+    """The artifact without its source map.
 
     Raises:
-        Unreadable: a part is damaged, of another format, or they do not belong together.
+        Unreadable: these bytes are none.
     """
     try:
-        (length,) = _LENGTH.unpack_from(code)
+        (length,) = _LENGTH.unpack_from(data)
         start = _LENGTH.size + length
-        (bare,) = _load(code[_LENGTH.size : start], 1)
-        names, files, rows, sites = _load(source_map, 4)
-        spans = read_spans(files, rows)
+        (bare,) = _load(data[_LENGTH.size : start], 1)
         artifact: Artifact = from_plain(Artifact, bare)
-        named = zip(artifact.parameters, from_plain(tuple[str, ...], names), strict=True)
-        return replace(
-            artifact,
-            code=code[start:],
-            parameters=tuple(replace(parameter, name=name) for parameter, name in named),
-            sites={_integer(n): _site(spans, *rest) for n, *rest in _list(sites)},
-        )
-    except (ValueError, TypeError, IndexError, struct.error, RecursionError) as error:
-        raise Unreadable(f"no readable artifact: {error}") from error
+        return replace(artifact, code=data[start:])
+    except _UNREADABLE as error:
+        raise Unreadable(f"no readable code: {error}") from error
+
+
+def decode_source_map(data: bytes) -> SourceMap:
+    """The source map of :func:`encode_source_map`.
+
+    Raises:
+        Unreadable: these bytes are none.
+    """
+    try:
+        names, files, rows, sites = _load(data, 4)
+        spans = read_spans(files, rows)
+        places = {_integer(n): _site(spans, *rest) for n, *rest in _list(sites)}
+        return SourceMap(from_plain(tuple[str, ...], names), places)
+    except _UNREADABLE as error:
+        raise Unreadable(f"no readable source map: {error}") from error
+
+
+def with_source_map(artifact: Artifact, places: SourceMap) -> Artifact:
+    """The artifact with these names and sites.
+
+    Raises:
+        Unreadable: they belong to another kernel.
+    """
+    if len(artifact.parameters) != len(places.names):
+        raise Unreadable("code and source map are of two kernels")
+    named = zip(artifact.parameters, places.names, strict=True)
+    parameters = tuple(replace(parameter, name=name) for parameter, name in named)
+    return replace(artifact, parameters=parameters, sites=places.sites)
+
+
+_UNREADABLE = (ValueError, TypeError, IndexError, struct.error, RecursionError)
 
 
 def _dump(plain: Any) -> bytes:

@@ -5,7 +5,7 @@ from heald.codegen.compile import assembly, compile_object, optimised_text
 from heald.codegen.emit import llvm_text
 from heald.codegen.load import LoadedCode, load
 from heald.codegen.openmp import parallel_launcher
-from heald.codegen.target import Target, host_target
+from heald.codegen.target import Target, host_target, llvm_version
 
 __all__ = [
     "LoadedCode",
@@ -18,6 +18,7 @@ __all__ = [
     "host_target",
     "leaf_path",
     "llvm_text",
+    "llvm_version",
     "load",
     "optimised_text",
     "parallel_launcher",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import platform
 from dataclasses import dataclass, replace
 from functools import cache
@@ -59,6 +60,14 @@ def host_target() -> Target:
             )
         )
     return target
+
+
+@cache
+def llvm_version() -> str:
+    """The compiler that :func:`host_target` is for: code of another one is not used."""
+    llvm = binding()
+    numbers = ".".join(map(str, llvm.llvm_version_info))
+    return f"LLVM {numbers}, llvmlite {importlib.import_module('llvmlite').__version__}"
 
 
 @cache

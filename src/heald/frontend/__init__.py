@@ -1,6 +1,7 @@
 """Python source to WIR: names, types, overloads, inlining, SSA, contraction.  See
 ``docs/language.md``."""
 
+from heald.frontend.dependencies import captured_value, outline_of, signature_of
 from heald.frontend.lower import lower_call, lower_kernel, parameter_patterns
 from heald.frontend.machine import intrinsic
 from heald.frontend.session import Options, Resolver
@@ -9,10 +10,13 @@ from heald.frontend.sources import read_source, remember
 __all__ = [
     "Options",
     "Resolver",
+    "captured_value",
     "intrinsic",
     "lower_call",
     "lower_kernel",
+    "outline_of",
     "parameter_patterns",
     "read_source",
     "remember",
+    "signature_of",
 ]

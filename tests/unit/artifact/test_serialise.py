@@ -23,11 +23,13 @@ from heald.artifact import (
 from heald.artifact.condition import Apart, ArrayPlace, Unit
 from heald.artifact.serialise import (
     Unreadable,
-    decode_artifact,
+    decode_code,
+    decode_source_map,
     encode_code,
     encode_source_map,
     from_plain,
     to_plain,
+    with_source_map,
 )
 from heald.diagnostics import Span
 from heald.types import (
@@ -90,6 +92,10 @@ def artifact() -> Artifact:
         formats={7: PrintFormat("%s \u2028 %s\n", ("f32", "i64")), 8: PrintFormat("", ())},
         work=123_456,
     )
+
+
+def decode_artifact(code: bytes, source_map: bytes) -> Artifact:
+    return with_source_map(decode_code(code), decode_source_map(source_map))
 
 
 def test_round_trip() -> None:

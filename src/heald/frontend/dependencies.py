@@ -1,0 +1,95 @@
+"""What the text of a function depends on: the names that it captures, found before lowering it.
+
+A kernel's meaning follows from its text, the texts of the functions that it calls, and the values
+of the names that these capture.  Whoever knows that none of them changed need not lower it again.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from heald.diagnostics import CompileError
+from heald.frontend.sources import FunctionSource, declared_parameters, read_source
+from heald.frontend.texts import line_range
+from heald.types import Pattern, as_type
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a function says, where, and what it captures.
+
+    Attributes:
+        text: its lines, decorators included.
+        file: where they stand.
+        line: the first of them, from 1.
+        paths: every captured name with the attributes read from it, ``("wp", "vec3")``; the longest
+            chains that are written.  More than lowering reads: a branch that is not taken counts.
+    """
+
+    text: str
+    file: str
+    line: int
+    paths: tuple[Path, ...]
+
+
+_OUTLINES: WeakKeyDictionary[FunctionType, Outline] = WeakKeyDictionary()
+"""A cache: the outlines of functions that live."""
+
+
+def outline_of(function: FunctionType) -> Outline | None:
+    """The outline of a function; None where its source cannot be had."""
+    found = _OUTLINES.get(function)
+    if found is None:
+        try:
+            source = read_source(function)
+        except CompileError:
+            return None
+        found = _OUTLINES[function] = _outline(source)
+    return found
+
+
+def _outline(source: FunctionSource) -> Outline:
+    first, last = line_range(source.function.__code__, source.lines)
+    local = frozenset(source.local_names)
+    paths = sorted({p for s in source.tree.body for p in _paths(s) if p[0] not in local})
+    return Outline("".join(source.lines[first - 1 : last]), source.file, first, tuple(paths))
+
+
+def _paths(node: ast.AST) -> Iterator[Path]:
+    path = _path_of(node)
+    if path is not None:
+        yield path
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _paths(child)
+
+
+def _path_of(node: ast.AST) -> Path | None:
+    """``("a", "b", "c")`` of ``a.b.c``, None of anything else."""
+    attributes: list[str] = []
+    while isinstance(node, ast.Attribute):
+        attributes.append(node.attr)
+        node = node.value
+    return (node.id, *reversed(attributes)) if isinstance(node, ast.Name) else None
+
+
+def captured_value(function: FunctionType, name: str) -> tuple[Any, ...]:
+    """The value of a captured name now, in a tuple of one; empty where it is not defined."""
+    found: tuple[Any, ...] = read_source(function).lookup(name)
+    return found
+
+
+def signature_of(function: FunctionType) -> tuple[tuple[str, str, Pattern | None, Any], ...] | None:
+    """Name, kind, annotated type and default of each parameter, ``inspect.Parameter.empty`` where
+    there is none.  None where an annotation cannot be evaluated."""
+    declared = declared_parameters(function)
+    if any(parameter.problem for parameter in declared):
+        return None
+    return tuple((p.name, p.kind.name, as_type(p.annotation), p.default) for p in declared)
