@@ -1,4 +1,5 @@
 # ruff: noqa
+# fmt: off
 """Python that is not part of the kernel language."""
 
 import math
@@ -19,110 +20,110 @@ class Plain:
 
 @wp.kernel
 def statements(a: wp.array(dtype=float), n: int):
-    try:  # ~ H0101
+    try:  #~ H0101
         a[0] = 1.0
     except ValueError:
         pass
-    with open("file"):  # ~ H0101
+    with open("file"):  #~ H0101
         pass
-    global counter  # ~ H0101
-    raise ValueError("no")  # ~ H0101
-    del n  # ~ H0101
-    import os  # ~ H0101
-    from os import path  # ~ H0101
+    global counter  #~ H0101
+    raise ValueError("no")  #~ H0101
+    del n  #~ H0101
+    import os  #~ H0101
+    from os import path  #~ H0101
 
-    def inner(x):  # ~ H0101
+    def inner(x):  #~ H0101
         return x
 
-    class Inner:  # ~ H0101
+    class Inner:  #~ H0101
         pass
 
-    match n:  # ~ H0101
+    match n:  #~ H0101
         case 1:
             pass
 
 
 @wp.kernel
 def expressions(a: wp.array(dtype=float), n: int):
-    x = [i for i in range(3)]  # ~ H0101
-    x = {i for i in range(3)}  # ~ H0101
-    x = {i: i for i in range(3)}  # ~ H0101
-    x = sum(i for i in range(3))  # ~ H0101
-    x = lambda y: y  # ~ H0101
-    x = [1.0, 2.0]  # ~ H0101
-    x = {"a": 1.0}  # ~ H0101
-    x = f"{n}"  # ~ H0101
-    x = (y := 1)  # ~ H0101
-    x = b"abc"  # ~ H0101
+    x = [i for i in range(3)]  #~ H0101
+    x = {i for i in range(3)}  #~ H0101
+    x = {i: i for i in range(3)}  #~ H0101
+    x = sum(i for i in range(3))  #~ H0101
+    x = lambda y: y  #~ H0101
+    x = [1.0, 2.0]  #~ H0101
+    x = {"a": 1.0}  #~ H0101
+    x = f"{n}"  #~ H0101
+    x = (y := 1)  #~ H0101
+    x = b"abc"  #~ H0101
 
 
 @wp.kernel
 def more_expressions(a: wp.array(dtype=float, ndim=2), n: int):
-    x = 1j  # ~ H0101
-    x = a[..., 0]  # ~ H0101
-    yield n  # ~ H0101
-    x = n in (1, 2)  # ~ H0101
-    x = n is n  # ~ H0101
-    x = n < n is n  # ~ H0101
-    x = n is n is n  # ~ H0101
-    x = (*a, 1)  # ~ H0101
+    x = 1j  #~ H0101
+    x = a[..., 0]  #~ H0101
+    yield n  #~ H0101
+    x = n in (1, 2)  #~ H0101
+    x = n is n  #~ H0101
+    x = n < n is n  #~ H0101
+    x = n is n is n  #~ H0101
+    x = (*a, 1)  #~ H0101
 
 
 @wp.kernel
-async def coroutine(a: wp.array(dtype=float)):  # ~ H0101
+async def coroutine(a: wp.array(dtype=float)):  #~ H0101
     pass
 
 
 @wp.kernel
 def loops(a: wp.array(dtype=float), n: int, m: int):
-    for x in a:  # ~ H0101
+    for x in a:  #~ H0101
         pass
-    for x in wp.vec3():  # ~ H0101
+    for x in wp.vec3():  #~ H0101
         pass
     for i in range(3):
         pass
     else:
-        n = 1  # ~ H0101
+        n = 1  #~ H0101
     while n > 0:
         n -= 1
     else:
-        n = 1  # ~ H0101
+        n = 1  #~ H0101
     for k in wp.static(range(3)):
         if m > k:
-            break  # ~ H0101
+            break  #~ H0101
     for k in wp.static(range(3)):
         if m > k:
-            continue  # ~ H0101
-    for k in wp.static(range(9999)):  # ~ H0101
+            continue  #~ H0101
+    for k in wp.static(range(9999)):  #~ H0101
         pass
 
 
 @wp.kernel
 def more_loops(a: wp.array(dtype=float), n: int, m: int):
-    for i, j in range(3):  # ~ H0109
+    for i, j in range(3):  #~ H0109
         pass
-    for i in range(m, 0.5):  # ~ H0201
+    for i in range(m, 0.5):  #~ H0201
         pass
-    for i in range(a[0]):  # ~ H0201
+    for i in range(a[0]):  #~ H0201
         pass
-    for i in range(1, 2, 3, 4):  # ~ H0305
+    for i in range(1, 2, 3, 4):  #~ H0305
         pass
-    while a:  # ~ H0201
+    while a:  #~ H0201
         pass
 
 
 @wp.kernel
 def calls(a: wp.array(dtype=float), n: int):
-    x = os.path.join("a", "b")  # ~ H0102
-    x = eval("1 + 1")  # ~ H0102
-    x = getattr(a, "shape")  # ~ H0102
-    x = plain(a[0])  # ~ H0102
-    x = Plain()  # ~ H0102
-    x = wp.launch(calls, dim=1)  # ~ H0102
-    x = wp.empty(3)  # ~ H0102
-    x = a[0](1.0)  # ~ H0102
-    x = os.getpid()  # ~ H0102
-    x = math.floor(a[0])  # ~ H0102
+    x = os.path.join("a", "b")  #~ H0102
+    x = eval("1 + 1")  #~ H0102
+    x = getattr(a, "shape")  #~ H0102
+    x = plain(a[0])  #~ H0102
+    x = Plain()  #~ H0102
+    x = wp.launch(calls, dim=1)  #~ H0102
+    x = wp.empty(3)  #~ H0102
+    x = a[0](1.0)  #~ H0102
+    x = os.getpid()  #~ H0102
+    x = math.floor(a[0])  #~ H0102
 
 
 FloatArray = wp.array(dtype=float)
@@ -130,17 +131,17 @@ FloatArray = wp.array(dtype=float)
 
 @wp.kernel
 def more_calls(a: wp.array(dtype=float), n: int):
-    x = FloatArray(3)  # ~ H0102
-    x = round(a[0])  # ~ H0102
-    x = wp.max(**a)  # ~ H0104
-    x = wp.max(*a)  # ~ H0104
+    x = FloatArray(3)  #~ H0102
+    x = round(a[0])  #~ H0102
+    x = wp.max(**a)  #~ H0104
+    x = wp.max(*a)  #~ H0104
 
 
 @wp.func
 def factorial(n: int):
     if n < 2:
         return 1
-    return n * factorial(n - 1)  # ~ H0103
+    return n * factorial(n - 1)  #~ H0103
 
 
 @wp.func
@@ -154,7 +155,7 @@ def even(n: int):
 def odd(n: int):
     if n == 0:
         return False
-    return even(n - 1)  # ~ H0103
+    return even(n - 1)  #~ H0103
 
 
 @wp.kernel
@@ -166,7 +167,7 @@ def recursion(a: wp.array(dtype=int)):
 
 @wp.func
 def nest(x: wp.Any, k: wp.Any):
-    return nest(wp.static(k + 1), x)  # ~ H0103
+    return nest(wp.static(k + 1), x)  #~ H0103
 
 
 @wp.kernel
@@ -176,7 +177,7 @@ def endless_template(a: wp.array(dtype=int)):
 
 @wp.func
 def grow(v: wp.Any):
-    return grow(wp.static(wp.types.vector(length=len(v) + 1, dtype=float))())  # ~ H0103
+    return grow(wp.static(wp.types.vector(length=len(v) + 1, dtype=float))())  #~ H0103
 
 
 @wp.kernel
@@ -185,17 +186,17 @@ def endless_vector(a: wp.array(dtype=float)):
 
 
 @wp.kernel
-def star(*arrays: wp.array(dtype=float)):  # ~ H0104
+def star(*arrays: wp.array(dtype=float)):  #~ H0104
     pass
 
 
 @wp.kernel
-def double_star(a: wp.array(dtype=float), **options: int):  # ~ H0104
+def double_star(a: wp.array(dtype=float), **options: int):  #~ H0104
     pass
 
 
 @wp.func
-def some_path(x: float):  # ~ H0110
+def some_path(x: float):  #~ H0110
     if x > 0.0:
         return x
     x = 2.0
@@ -205,21 +206,21 @@ def some_path(x: float):  # ~ H0110
 def different(x: float):
     if x > 0.0:
         return x, 1.0
-    return x  # ~ H0105
+    return x  #~ H0105
 
 
 @wp.func
 def unmergeable(x: float):
     if x > 0.0:
         return x
-    return wp.vec3()  # ~ H0105
+    return wp.vec3()  #~ H0105
 
 
 @wp.func
 def array_early(a: wp.array(dtype=float), n: int):
     if n > 0:
-        return a  # ~ H0201
-    return a  # ~ H0201
+        return a  #~ H0201
+    return a  #~ H0201
 
 
 @wp.kernel
@@ -232,27 +233,27 @@ def returns(a: wp.array(dtype=float)):
 
 @wp.kernel
 def kernel_with_result(a: wp.array(dtype=float)):
-    return a[0]  # ~ H0105
+    return a[0]  #~ H0105
 
 
 @wp.kernel
 def compile_time(a: wp.array(dtype=float), n: int):
-    a[0] = wp.static(n + 1.0)  # ~ H0107
-    a[1] = wp.static(unknown)  # ~ H0107
-    a[2] = wp.static(1.0, 2.0)  # ~ H0305
-    t = type(wp.sin)  # ~ H0107
-    assert n > 0, n  # ~ H0107
-    wp.printf(n)  # ~ H0107
-    wp.printf("%s", n)  # ~ H0107
-    wp.printf("100%", n)  # ~ H0107
-    wp.printf("%d %d", n)  # ~ H0206
-    wp.printf("%f", n)  # ~ H0201
+    a[0] = wp.static(n + 1.0)  #~ H0107
+    a[1] = wp.static(unknown)  #~ H0107
+    a[2] = wp.static(1.0, 2.0)  #~ H0305
+    t = type(wp.sin)  #~ H0107
+    assert n > 0, n  #~ H0107
+    wp.printf(n)  #~ H0107
+    wp.printf("%s", n)  #~ H0107
+    wp.printf("100%", n)  #~ H0107
+    wp.printf("%d %d", n)  #~ H0206
+    wp.printf("%f", n)  #~ H0201
 
 
-lambda_kernel = wp.kernel(lambda a: None)  # ~ H0106
+lambda_kernel = wp.kernel(lambda a: None)  #~ H0106
 
-wp.kernel(3)  # ~ H0102
+wp.kernel(3)  #~ H0102
 
-wp.func(3)  # ~ H0102
+wp.func(3)  #~ H0102
 
-wp.overload(3)  # ~ H0207
+wp.overload(3)  #~ H0207

@@ -36,7 +36,8 @@ def fault_error(fault: Fault, site: Site, place: str) -> KernelFault:
     error, code = _KINDS[fault.kind]
     more = Note(f"{fault.count} threads faulted; this is the lowest of them")
     notes = (more,) if fault.count > 1 else ()
-    return error(Diagnostic(code, f"{_describe(fault, site)}, in {place}", site.span, notes=notes))
+    span = None if site.span is None else site.span.in_user_code
+    return error(Diagnostic(code, f"{_describe(fault, site)}, in {place}", span, notes=notes))
 
 
 def _describe(fault: Fault, site: Site) -> str:

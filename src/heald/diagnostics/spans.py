@@ -6,6 +6,9 @@ import linecache
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
+
+_OWN_FOLDER = str(Path(__file__).parents[1] / "library")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,11 @@ class Span:
         """The place in the kernel itself."""
         *_, last = self.chain()
         return last
+
+    @property
+    def in_user_code(self) -> Span:
+        """The innermost place that is not in Heald's own library; this one where all are."""
+        return next((s for s in self.chain() if not s.file.startswith(_OWN_FOLDER)), self)
 
     def at_call(self, call: Span | None) -> Span:
         """The same place, reached through ``call``."""

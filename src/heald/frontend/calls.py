@@ -512,7 +512,7 @@ def inline(
             hint="rewrite it as a loop" if recursive else "call some functions one after another",
         )
     source = read_source(function)
-    call_span = s.span(node)
+    call_span = None if node is s.frame.source.tree else s.span(node)  # None: called by the host
     caller, span = s.frame, s.builder.span
     s.inlining.append(key)
     try:

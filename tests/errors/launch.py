@@ -1,0 +1,126 @@
+# ruff: noqa
+# fmt: off
+"""Launches, options and host calls that are refused before anything runs."""
+
+import numpy as np
+
+import heald as wp
+
+
+@wp.struct
+class Particle:
+    position: wp.vec3
+    mass: float
+
+
+@wp.kernel
+def scale(a: wp.array(dtype=float), factor: float, n: int):
+    i = wp.tid()
+    a[i] = a[i] * factor
+
+
+@wp.kernel
+def grid(a: wp.array(dtype=wp.vec3, ndim=2), p: Particle):
+    i, j = wp.tid()
+    a[i, j] = p.position
+
+
+@wp.kernel
+def generic(a: wp.array(dtype=wp.Any), x: wp.Float):
+    a[0] = a[0]
+
+
+floats = wp.zeros(4, dtype=float)
+vectors = wp.zeros((2, 2), dtype=wp.vec3)
+
+wp.launch(scale, dim=4, inputs=[floats])  #~ H0701
+
+wp.launch(scale, dim=4, inputs=[floats, 1.0, 2, 3])  #~ H0701
+
+wp.launch(scale, dim=4, inputs=[1.0, 1.0, 2])  #~ H0702
+
+wp.launch(scale, dim=4, inputs=[wp.zeros(4, dtype=int), 1.0, 2])  #~ H0702
+
+wp.launch(scale, dim=4, inputs=[floats, "fast", 2])  #~ H0702
+
+wp.launch(scale, dim=4, inputs=[floats, 1.0, 2.5])  #~ H0702
+
+wp.launch(scale, dim=4, inputs=[floats, 1.0, 2**40])  #~ H0702
+
+wp.launch(scale, dim=4, inputs=[np.zeros(4), 1.0, 2])  #~ H0702
+
+wp.launch(grid, dim=(2, 2), inputs=[vectors, wp.vec3()])  #~ H0702
+
+wp.launch(generic, dim=1, inputs=[floats, 1])
+
+wp.launch(generic, dim=1, inputs=[floats, floats])  #~ H0702
+
+generic.prepare()  #~ H0702
+
+wp.launch(scale, dim=4, inputs=[vectors, 1.0, 2])  #~ H0702
+
+wp.launch(scale, dim=4, inputs=[wp.zeros((2, 2), dtype=float), 1.0, 2])  #~ H0703
+
+wp.launch(scale, dim=4, inputs=[wp.zeros(4, dtype=float, device="sim"), 1.0, 2])  #~ H0704
+
+frozen = np.zeros(4, np.float32)
+frozen.flags.writeable = False
+
+wp.launch(scale, dim=4, inputs=[frozen, 1.0, 2])  #~ H0705
+
+wp.launch(scale, dim=-1, inputs=[floats, 1.0, 2])  #~ H0706
+
+wp.launch(scale, dim=(2, 2), inputs=[floats, 1.0, 2])  #~ H0706
+
+wp.launch(scale, dim=(1, 1, 1, 1, 1), inputs=[floats, 1.0, 2])  #~ H0706
+
+wp.launch(scale, dim=4, inputs=[floats, 1.0, 2], block_dim=0)  #~ H0706
+
+wp.launch(np.sin, dim=4)  #~ H0707
+
+scale(floats, 1.0, 2)  #~ H0707
+
+wp.get_kernel("no.such.kernel")  #~ H0707
+
+wp.set_module_options({"fastmath": True})  #~ H0707
+
+
+@wp.kernel(fastmath=True)  # an option that does not exist
+def misspelt(a: wp.array(dtype=float)):  #~ H0707
+    pass
+
+
+@wp.func
+def outer(a: wp.array(dtype=float)):
+    return a[0]
+
+
+@wp.func
+def thread():
+    return wp.tid()  #~ H0710
+
+
+outer(floats)  #~ H0702
+
+thread()
+
+wp.sin("x")  #~ H0702
+
+wp.tid()  #~ H0713
+
+wp.zeros(-3, dtype=float)  #~ H0711
+
+wp.array([[1.0], [1.0, 2.0]], dtype=float)  #~ H0712
+
+hashes = wp.HashGrid(4, 4, 4)
+
+hashes.id  #~ H0714
+
+
+@wp.kernel
+def wide(a: wp.array(dtype=float)):
+    i = wp.tid()
+    a[i] = a[i] + i  #~ H0201
+
+
+wp.launch(wide, dim=2**31, inputs=[floats])  #~ H0210
