@@ -109,7 +109,7 @@ def check_rank(kernel: Kernel, program: Program, dims: Sequence[int]) -> None:
     Raises:
         LaunchError: H0706.
     """
-    rank = program.wir.rank
+    rank = program.rank
     if rank not in (0, len(dims)):
         raise LaunchError(
             Diagnostic(

@@ -1,4 +1,4 @@
-"""Module options, loading ahead of launches, and the kernel cache of this process."""
+"""Module options, loading ahead of launches, and the kernel caches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from heald.api.kernel import Kernel, Module, check_options, get_module, modules
 from heald.diagnostics import CompileError, Diagnostic, LaunchError
 from heald.diagnostics.errors import collect
-from heald.driver import warm_up
+from heald.driver import clear_cache, warm_up
 
 
 def init() -> None:
@@ -98,7 +98,9 @@ def _prepare_one(kernel: Kernel) -> None:
 
 
 def clear_kernel_cache() -> None:
-    """Forget all compiled code; the next launch of each kernel compiles it anew."""
+    """Forget all compiled code, in this process and on disk (what ``config.kernel_cache_dir`` keeps
+    for this user); the next launch of each kernel compiles it anew."""
+    clear_cache()
     for module in modules():
         for kernel in module.kernels.values():
             kernel.invalidate()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from heald.api.kernel import Kernel, Module
 from heald.diagnostics import CompileError, Diagnostic, LaunchError
-from heald.driver import Program, write_whole
+from heald.driver import Analysed, Program, write_whole
 from heald.ir import Kernel as WirKernel
 from heald.ir import dump_kernels, load_kernels
 from heald.ops import TABLE
@@ -78,7 +78,7 @@ def load_ir(path: str | os.PathLike[str]) -> Kernel:
         wir = by_types.get((tuple(types), wide))
         if wir is None:
             raise LaunchError(_not_stored(first.name, wide))
-        return Program(wir, safety=safety)
+        return Program(wir.name, Analysed.of(wir), safety=safety)
 
     generic = len({types for types, _ in by_types}) > 1
     patterns = tuple((first.name_of(p), Anything if generic else p.type) for p in first.params)

@@ -1,6 +1,13 @@
 """Back end: WIR to LLVM text, to machine code, to an address; and the threads that run it."""
 
-from heald.codegen.artifacts import build, entry_symbol, formats_of, leaf_path, sites_of
+from heald.codegen.artifacts import (
+    build,
+    entry_symbol,
+    formats_of,
+    leaf_path,
+    parameter_names,
+    sites_of,
+)
 from heald.codegen.compile import assembly, compile_object, optimised_text
 from heald.codegen.emit import llvm_text
 from heald.codegen.load import LoadedCode, load
@@ -22,5 +29,6 @@ __all__ = [
     "load",
     "optimised_text",
     "parallel_launcher",
+    "parameter_names",
     "sites_of",
 ]

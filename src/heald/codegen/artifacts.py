@@ -41,8 +41,10 @@ def build(
         code=compile_object(text, target, level=level),
         entry=entry,
         parameters=tuple(
-            Parameter(parameter_name(kernel, n), p.type, offset, use)
-            for n, (p, offset, use) in enumerate(zip(kernel.params, offsets, access, strict=True))
+            Parameter(name, p.type, offset, use)
+            for name, p, offset, use in zip(
+                parameter_names(kernel), kernel.params, offsets, access, strict=True
+            )
         ),
         block_size=size,
         rank=launch_rank(kernel),
@@ -58,9 +60,9 @@ def entry_symbol(kernel: Kernel) -> str:
     return _PREFIX + re.sub(r"\W", "_", kernel.name, flags=re.ASCII)
 
 
-def parameter_name(kernel: Kernel, number: int) -> str:
-    """The name of a parameter, or a made-up one."""
-    return kernel.name_of(kernel.params[number]) or f"arg{number}"
+def parameter_names(kernel: Kernel) -> tuple[str, ...]:
+    """The name of each parameter, or a made-up one."""
+    return tuple(kernel.name_of(p) or f"arg{number}" for number, p in enumerate(kernel.params))
 
 
 def sites_of(kernel: Kernel) -> dict[int, Site]:
@@ -86,7 +88,7 @@ def _subject(kernel: Kernel, roots: Mapping[Value, frozenset[Root]], op: Op) -> 
         return own
     ((parameter, leaf),) = found
     path = leaf_path(kernel.params[parameter].type, leaf)
-    return ".".join([parameter_name(kernel, parameter), *path])
+    return ".".join([parameter_names(kernel)[parameter], *path])
 
 
 def leaf_path(t: Type, leaf: int) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 """Wires the compiler together: source to artifact, variants, launches on CPU and interpreter."""
 
+from heald.driver.analysed import Analysed
 from heald.driver.arguments import Argument, ArrayArgument, LeafValue, needs_wide_index
+from heald.driver.cache import clear_cache
 from heald.driver.dump import STAGES, dump
 from heald.driver.files import write_whole
 from heald.driver.program import Program
@@ -8,10 +10,12 @@ from heald.driver.specialise import compile_call, compile_program, resolve, warm
 
 __all__ = [
     "STAGES",
+    "Analysed",
     "Argument",
     "ArrayArgument",
     "LeafValue",
     "Program",
+    "clear_cache",
     "compile_call",
     "compile_program",
     "dump",

@@ -20,14 +20,15 @@ from heald.codegen import (
 )
 from heald.config import config
 from heald.diagnostics import KernelFault
+from heald.driver.analysed import Analysed
 from heald.driver.arguments import Argument, look_up, thread_coordinates, thread_count
+from heald.driver.cache import ProgramCache, Recipe
 from heald.driver.prints import print_records
 from heald.driver.simulation import simulated_resources
 from heald.driver.tracing import trace
 from heald.interp import run as interpret
 from heald.ir import Kernel
-from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
-from heald.passes.intervals import analyse_intervals
+from heald.passes import SCALAR_CPU, guard, run_pipeline
 from heald.runtime import (
     Device,
     ParallelLauncher,
@@ -50,21 +51,29 @@ class Program:
     Thread-safe: variants are compiled once, launches run concurrently.
 
     Attributes:
-        wir: after the front pipeline, before guards.
         name: what errors call it.
+        safety: which guards it keeps.
+        rank: launch dimensions that it reads.
         condition: what must hold at a launch for the variant without bounds guards.
     """
 
-    def __init__(self, wir: Kernel, *, safety: str) -> None:
-        self.name = wir.name
+    def __init__(
+        self, name: str, analysed: Analysed, *, safety: str, cache: ProgramCache | None = None
+    ) -> None:
+        self.name = name
         self.safety = safety
-        self.wir = run_pipeline(wir, FRONT, check=config.check, trace=trace())
-        intervals = analyse_intervals(self.wir)
-        self.condition: LaunchCondition = intervals.conditional
-        self._verdicts = intervals.verdicts(self.wir)
+        self.rank = analysed.rank
+        self.condition: LaunchCondition = analysed.condition
+        self._analysed = analysed
+        self._cache = cache or ProgramCache()
         self._guarded: dict[bool, Kernel] = {}
         self._variants: dict[bool, Variant] = {}
         self._lock = Lock()
+
+    @property
+    def wir(self) -> Kernel:
+        """The kernel after the front pipeline, before guards."""
+        return self._analysed.kernel
 
     def describe_condition(self) -> str:
         """The launch condition in the user's names, such as ``dim[0] <= a.shape[0]``."""
@@ -83,20 +92,17 @@ class Program:
     def guarded(self, *, bounds: bool) -> Kernel:
         """The WIR with guards decided; with ``bounds`` for launches that fulfil the condition."""
         with self._lock:
-            return self._guard(bounds)
+            if bounds not in self._guarded:
+                self._guarded[bounds] = self._guard(bounds)
+            return self._guarded[bounds]
 
     def _guard(self, bounds: bool) -> Kernel:
-        if bounds not in self._guarded:
-            self._guarded[bounds] = guard(
-                self.wir, proofs=self._verdicts, bounds=bounds, safety=self.safety
-            )
-        return self._guarded[bounds]
+        proofs = self._analysed.verdicts
+        return guard(self.wir, proofs=proofs, bounds=bounds, safety=self.safety)
 
     def lowered(self, *, bounds: bool) -> Kernel:
         """What the CPU code generator takes."""
-        return run_pipeline(
-            self.guarded(bounds=bounds), SCALAR_CPU, check=config.check, trace=trace()
-        )
+        return _lower(self._guard(bounds))
 
     def variant(self, *, bounds: bool) -> Variant:
         """Compiled code, made on first demand.
@@ -108,14 +114,22 @@ class Program:
         found = self._variants.get(bounds)
         if found is not None:
             return found
-        kernel = self.lowered(bounds=bounds)
         with self._lock:
             if bounds not in self._variants:
-                artifact = build(
-                    kernel, host_target(), condition=self.condition if bounds else None
-                )
+                artifact = self._cache.artifact(self._recipe(bounds))
                 self._variants[bounds] = Variant(artifact, load(artifact))
+                self._analysed.pack()
             return self._variants[bounds]
+
+    def _recipe(self, bounds: bool) -> Recipe:
+        condition = self.condition if bounds else LaunchCondition()
+
+        def compile_kernel(kernel: Kernel) -> Artifact:
+            return build(kernel, host_target(), condition=condition)
+
+        return Recipe(
+            f"bounds={bounds:d}", condition, lambda: self._guard(bounds), _lower, compile_kernel
+        )
 
     def prepare(self) -> None:
         """Compile every variant that a launch may choose."""
@@ -194,6 +208,10 @@ class Program:
         thread = thread_coordinates(fault.thread, dims)
         where = thread[0] if len(thread) == 1 else thread
         return fault_error(fault, sites[fault.op], f"thread {where} of kernel '{self.name}'")
+
+
+def _lower(kernel: Kernel) -> Kernel:
+    return run_pipeline(kernel, SCALAR_CPU, check=config.check, trace=trace())
 
 
 def _parallel() -> ParallelLauncher | None:

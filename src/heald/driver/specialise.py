@@ -8,11 +8,12 @@ from typing import Any
 
 from heald.codegen import host_target, parallel_launcher
 from heald.config import config
+from heald.driver.cache import analyse
 from heald.driver.program import Program
 from heald.driver.tracing import show_source
 from heald.frontend import Options, lower_call, lower_kernel
 from heald.interp import Closure, compile_closure
-from heald.ir import check
+from heald.ir import Kernel, check
 from heald.library.registry import load_topics, lookup
 from heald.ops import TABLE
 from heald.passes import FRONT, run_pipeline
@@ -40,10 +41,16 @@ def compile_program(
     """
     show_source(function)
     options = Options(index=i64 if wide_index else i32, strict_fp=strict_fp)
-    wir = lower_kernel(function, types, resolve, options, name=name)
-    if config.check:
-        check(wir, TABLE)
-    return Program(wir, safety=safety)
+
+    def lower() -> Kernel:
+        wir = lower_kernel(function, types, resolve, options, name=name)
+        if config.check:
+            check(wir, TABLE)
+        return wir
+
+    chosen = f"{options.index} {strict_fp=} {safety=} {name=}"
+    analysed, cache = analyse(function, types, chosen, lower)
+    return Program(name, analysed, safety=safety, cache=cache)
 
 
 def compile_call(

@@ -1,0 +1,95 @@
+"""A kernel after the front pipeline, with what the analysis says of it.
+
+Launches need its rank and its launch condition only, so the WIR itself is packed, or still on disk,
+most of the time: unpacked it is most of what a live kernel costs.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+
+from heald.artifact import LaunchCondition
+from heald.artifact.serialise import from_plain, to_plain
+from heald.config import config
+from heald.driver.tracing import trace
+from heald.ir import Kernel, dump_kernels, load_kernels
+from heald.ops import TABLE
+from heald.passes import FRONT, Verdict, analyse_intervals, run_pipeline
+
+_HEAD = struct.Struct("<HHI")
+_FORMAT = 1
+
+
+class Analysed:
+    """See the module.  Not changed by anything; ``kernel`` and ``verdicts`` come when asked for.
+
+    Attributes:
+        rank: launch dimensions that the kernel reads.
+        condition: what must hold at a launch for the conditional verdicts to count.
+    """
+
+    def __init__(self, rank: int, condition: LaunchCondition, packed: bytes | None) -> None:
+        self.rank = rank
+        self.condition = condition
+        self._packed = packed
+        self._kernel: Kernel | None = None
+        self._verdicts: Mapping[int, Verdict] | None = None
+
+    @classmethod
+    def of(cls, wir: Kernel) -> Analysed:
+        """Run the front pipeline and the analysis on what the front end made."""
+        kernel = run_pipeline(wir, FRONT, check=config.check, trace=trace())
+        intervals = analyse_intervals(kernel)
+        made = cls(kernel.rank, intervals.conditional, None)
+        made._kernel, made._verdicts = kernel, intervals.verdicts(kernel)
+        return made
+
+    @property
+    def kernel(self) -> Kernel:
+        """The WIR."""
+        kernel = self._kernel
+        if kernel is None:
+            assert self._packed is not None
+            (kernel,) = load_kernels(self._packed, TABLE).kernels
+            self._kernel = kernel
+        return kernel
+
+    @property
+    def verdicts(self) -> Mapping[int, Verdict]:
+        """What is proved of each obligation, by op id."""
+        verdicts = self._verdicts
+        if verdicts is None:
+            kernel = self.kernel
+            verdicts = self._verdicts = analyse_intervals(kernel).verdicts(kernel)
+        return verdicts
+
+    def pack(self) -> None:
+        """Keep the WIR in its file form until it is asked for again."""
+        if self._packed is None and self._kernel is not None:
+            self._packed = dump_kernels([self._kernel], metadata={})
+        self._kernel = self._verdicts = None
+
+    def to_bytes(self) -> bytes:
+        """The whole as bytes."""
+        if self._packed is None:
+            self._packed = dump_kernels([self.kernel], metadata={})
+        condition = json.dumps(to_plain(self.condition)).encode()
+        return _HEAD.pack(_FORMAT, self.rank, len(condition)) + condition + self._packed
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Analysed:
+        """What :meth:`to_bytes` wrote; the WIR is not looked at yet.
+
+        Raises:
+            ValueError: these bytes are nothing of the kind.
+        """
+        try:
+            form, rank, size = _HEAD.unpack_from(data)
+            if form != _FORMAT:
+                raise ValueError("another format")
+            text, packed = data[_HEAD.size :][:size], data[_HEAD.size + size :]
+            return cls(rank, from_plain(LaunchCondition, json.loads(text)), packed)
+        except (struct.error, TypeError, RecursionError) as error:
+            raise ValueError(f"no analysed kernel: {error}") from error

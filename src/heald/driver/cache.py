@@ -1,0 +1,195 @@
+"""The kernel cache on disk: what a process compiled, the next one loads.
+
+Three kinds of entries, each under a key that covers everything it depends on:
+
+* ``program``: WIR after the front pipeline and its launch condition, by the *source key*: texts and
+  places of the kernel and of every function it calls, captured values, parameter types, options.
+  With it the front end is skipped.
+* ``link``: which code a variant of a program has, and its source map, by source key and variant.
+* ``code``: machine code and the rest of the artifact, by the *code key*: the guarded WIR without
+  spans and names.  A kernel that moved, or that captures what has no description, is lowered again
+  and finds its code here.
+
+Every key covers this Heald, this Python and numpy; those of links and code also the processor and
+LLVM.  A cache can only ever miss: see ``cache_store`` for what happens to a bad folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+
+from heald.artifact import Artifact, LaunchCondition
+from heald.artifact.serialise import (
+    SourceMap,
+    Unreadable,
+    decode_code,
+    decode_source_map,
+    encode_code,
+    encode_source_map,
+    to_plain,
+    with_source_map,
+)
+from heald.codegen import compile_object, host_target, parameter_names, sites_of
+from heald.config import config
+from heald.driver.analysed import Analysed
+from heald.driver.cache_captures import describe_kernel
+from heald.driver.cache_keys import code_identity, make_key
+from heald.driver.cache_store import Store, note, open_store
+from heald.ir import Kernel, code_hash
+from heald.types import Type
+
+_KEY_SIZE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a variant is made, step by step, where it is not found.
+
+    Attributes:
+        name: tells it from the other variants of its program, options of codegen included.
+        condition: what must hold at its launches.
+        guarded: gives the WIR with guards decided.
+        lower: makes of that what the code generator takes.
+        build: compiles that.
+    """
+
+    name: str
+    condition: LaunchCondition
+    guarded: Callable[[], Kernel]
+    lower: Callable[[Kernel], Kernel]
+    build: Callable[[Kernel], Artifact]
+
+
+class ProgramCache:
+    """What the disk keeps of one program.  Without a store or a source key it keeps less."""
+
+    def __init__(self, store: Store | None = None, source_key: str = "") -> None:
+        self._store = store
+        self._key = source_key
+
+    def load(self) -> Analysed | None:
+        """The program as it was stored, or None."""
+        data = self._store.get("program", self._key) if self._store and self._key else None
+        if data is None:
+            return None
+        try:
+            return Analysed.from_bytes(data)
+        except ValueError as error:
+            note(f"program {self._key}: {error}")
+            return None
+
+    def keep(self, analysed: Analysed) -> None:
+        """Store a program."""
+        if self._store and self._key:
+            self._store.put("program", self._key, analysed.to_bytes())
+
+    def artifact(self, recipe: Recipe) -> Artifact:
+        """The code of a variant: found, or made and kept.
+
+        Raises:
+            CompileError: the kernel uses what the target does not have.
+            DeviceError: this processor is not supported.
+        """
+        if self._store is None:
+            return recipe.build(recipe.lower(recipe.guarded()))
+        link = make_key("link", self._key, recipe.name, code_identity()) if self._key else ""
+        found = self._linked(self._store, link) if link else None
+        if found is None:
+            code_key, found = _find_or_make(self._store, recipe)
+            if link:
+                content = code_key.encode() + encode_source_map(found)
+                self._store.put("link", link, content)
+        return found
+
+    def _linked(self, store: Store, link: str) -> Artifact | None:
+        data = store.get("link", link)
+        if data is None:
+            return None
+        try:
+            key = data[:_KEY_SIZE].decode("ascii")
+            code = store.get("code", key)
+            if code is None:
+                return None
+            return with_source_map(decode_code(code), decode_source_map(data[_KEY_SIZE:]))
+        except ValueError as error:
+            note(f"link {link}: {error}")
+            return None
+
+
+def _find_or_make(store: Store, recipe: Recipe) -> tuple[str, Artifact]:
+    """The key of a variant's code, and its artifact."""
+    guarded = recipe.guarded()
+    condition = json.dumps(to_plain(recipe.condition))
+    key = make_key("code", code_hash(guarded), recipe.name, condition, code_identity())
+    data = store.get("code", key)
+    kernel = recipe.lower(guarded)
+    if data is not None:
+        try:
+            places = SourceMap(parameter_names(kernel), sites_of(kernel))
+            return key, with_source_map(decode_code(data), places)
+        except Unreadable as error:
+            note(f"code {key}: {error}")
+    artifact = recipe.build(kernel)
+    store.put("code", key, encode_code(artifact))
+    return key, artifact
+
+
+def analyse(
+    function: FunctionType, types: Sequence[Type], options: str, lower: Callable[[], Kernel]
+) -> tuple[Analysed, ProgramCache]:
+    """A kernel for concrete parameter types, from the disk where it is there.
+
+    Args:
+        function: the Python function.
+        types: of the parameters.
+        options: everything else that ``lower`` depends on.
+        lower: the front end.
+
+    Raises:
+        CompileError: what ``lower`` raises.
+    """
+    store = None if config.debug else open_store()  # debugging shows every stage, so each must run
+    key = _source_key(function, types, options) if store else ""
+    cache = ProgramCache(store, key)
+    stored = cache.load()
+    if stored is not None:
+        return stored, cache
+    made = Analysed.of(lower())
+    if key and _source_key(function, types, options) != key:
+        return made, ProgramCache(store)  # captured values changed meanwhile, so whose WIR is it?
+    cache.keep(made)
+    return made, cache
+
+
+def _source_key(function: FunctionType, types: Sequence[Type], options: str) -> str:
+    described = describe_kernel(function)
+    if described is None:
+        return ""
+    plain = json.dumps([to_plain(t) for t in types])
+    return make_key("source", repr(described), plain, options)
+
+
+def cached_object(text: str, level: int) -> bytes:
+    """Machine code of LLVM text for this processor, by its text.
+
+    Raises:
+        InternalError: LLVM refuses the text.
+    """
+    store = open_store()
+    key = make_key("object", text, str(level), code_identity()) if store else ""
+    found = store.get("object", key) if store else None
+    if found is None:
+        found = compile_object(text, host_target(), level=level)
+        if store:
+            store.put("object", key, found)
+    return found
+
+
+def clear_cache() -> None:
+    """Remove what ``config.kernel_cache_dir`` keeps for this user."""
+    store = open_store()
+    if store is not None:
+        store.clear()
