@@ -36,6 +36,7 @@ from heald.runtime import (
     empty_memory,
     get_device,
     memory_bytes,
+    pack_array,
 )
 from heald.types import (
     Array,
@@ -92,7 +93,7 @@ class array:  # noqa: N801 - the name that users know
         "_read_only",
         "_shape",
         "_strides",
-        "words",
+        "packed",
     )
 
     _element: Element
@@ -102,8 +103,8 @@ class array:  # noqa: N801 - the name that users know
     _device: Device
     _owner: object
     _read_only: bool
-    words: tuple[int, ...]
-    """Pointer, extents, byte strides: the packed form of a launch (``runtime.packing``)."""
+    packed: bytes
+    """What launch entries read (``runtime.descriptors``)."""
 
     def __new__(
         cls,
@@ -238,8 +239,7 @@ class array:  # noqa: N801 - the name that users know
     # --------------------------------------------------------------------- elements and views
 
     def __getitem__(self, key: Key) -> Any:
-        """One element as a Python number or host value (a copy), or a view that shares the memory.
-        """
+        """One element as a Python number or host value (a copy), or a view of the same memory."""
         offset, shape, strides = find_view(key, self._shape, self._strides)
         if shape:
             return self._view(self._ptr + offset, shape, strides)
@@ -489,7 +489,7 @@ def make_array(
     )
     made._ptr = ptr
     made._owner = owner
-    made.words = (ptr, *shape, *made._strides)
+    made.packed = pack_array(element, device, ptr, shape, made._strides, read_only=read_only)
     return made
 
 

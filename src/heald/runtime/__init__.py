@@ -1,6 +1,7 @@
 """Devices, memory, resource tables, and launching machine code.  Knows artifacts, nothing of the
 compiler."""
 
+from heald.runtime.descriptors import array_signature, pack_array
 from heald.runtime.device import (
     CPU,
     SIM,
@@ -51,6 +52,7 @@ __all__ = [
     "ResourceTable",
     "Word",
     "allocate",
+    "array_signature",
     "byte_size",
     "byte_span",
     "check_block_dim",
@@ -63,6 +65,7 @@ __all__ = [
     "get_device",
     "launch",
     "memory_bytes",
+    "pack_array",
     "packer_of",
     "set_device",
     "synchronize",

@@ -3,6 +3,7 @@
 import copy
 import ctypes
 import pickle
+import struct
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from heald.api import values as wp
 from heald.api.array import array, array2d, make_array
 from heald.api.creation import full, zeros
 from heald.diagnostics import DeviceError, LaunchError, OutOfBoundsError, TypingError
-from heald.runtime import CPU, SIM, ZERO_PAGE, set_device
+from heald.runtime import CPU, SIM, ZERO_PAGE, array_signature, set_device
+from heald.runtime.descriptors import READ_ONLY
 
 
 @pytest.fixture(autouse=True)
@@ -301,13 +303,15 @@ def test_arrays_are_compared_by_identity_and_hashable():
     assert len(array([[1, 2, 3]])) == 1
 
 
-def test_the_words_of_a_launch():
+def test_the_bytes_of_a_launch():
     a = array(np.zeros((3, 4)))[::2, 1:]
-    assert a.words == (a.ptr, 2, 3, 64, 8)
+    word = array_signature(types.f64, 2, CPU)
+    assert struct.unpack("<QQ4q", a.packed) == (word, a.ptr, 2, 3, 64, 8)
     owner = object()
-    made = make_array(types.f32, 4096, (2,), (4,), CPU, owner)
+    made = make_array(types.f32, 4096, (2,), (4,), CPU, owner, read_only=True)
     assert made.owner is owner
-    assert made.words == (4096, 2, 4)
+    word = array_signature(types.f32, 1, CPU) | READ_ONLY
+    assert struct.unpack("<QQ2q", made.packed) == (word, 4096, 2, 4)
 
 
 # --------------------------------------------------------------------------------------- devices
