@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from heald.types import (
+    Array,
     Matrix,
     Scalar,
     Struct,
@@ -33,6 +34,7 @@ VEC3, VEC2D, VEC3I, VEC4UB = Vector(f32, 3), Vector(f64, 2), Vector(i32, 3), Vec
 MAT22, MAT23D = Matrix(f32, 2, 2), Matrix(f64, 2, 3)
 INNER = Struct("Inner", (("c", i64), ("w", VEC2D)))
 OUTER = Struct("Outer", (("k", i32), ("p", VEC3), ("inner", INNER), ("flag", b1), ("b", u8)))
+HOLDER = Struct("Holder", (("gain", f32), ("cells", Array(f32, 1)), ("inner", INNER)))
 NAMES: dict[Type, str] = {
     VEC3: "wp.vec3",
     VEC2D: "wp.vec2d",
@@ -42,11 +44,14 @@ NAMES: dict[Type, str] = {
     MAT23D: "wp.mat23d",
     INNER: "Inner",
     OUTER: "Outer",
+    HOLDER: "Holder",
 }
+NUMBERS = {"ZERO": 0, "TWO": 2, "SEVEN": 7, "HALF": 0.5, "BIG": 100}
+"""Numbers that kernels capture."""
 SMALL_STRETCHES = ("1:", "::-1", "::2", "-3:", "::3", ":3")
 
 
-WHOLE = "ACFV"
+WHOLE = ("A", "C", "F", "V", "Z.cells")
 """Arrays that have an element for each thread, at least where nothing is to fault."""
 
 
@@ -71,6 +76,8 @@ class Knobs:
         atomics: shared integers.
         randoms: a random state that calls advance.
         climbing: names whose type grows in a loop or where paths merge.
+        prints: print statements.
+        strict: no fma.
         wild: infinities, NaN, subnormals and large integers among the inputs.
         rank: dimensions of the launch.
     """
@@ -86,6 +93,8 @@ class Knobs:
     atomics: bool = False
     randoms: bool = False
     climbing: bool = False
+    prints: bool = False
+    strict: bool = False
     wild: bool = False
     rank: int = 1
 
@@ -133,9 +142,10 @@ class Callee:
     """A function that can be called; its first parameters are always the same arrays."""
 
     name: str
-    parameters: tuple[Type, ...]
+    parameters: tuple[tuple[str, Type], ...]
     results: tuple[Type, ...]
     cost: int
+    has_default: bool = False
 
 
 @dataclass
@@ -194,6 +204,8 @@ class Expressions:
         """A number that adapts to ``t``."""
         if t is b1:
             return self.r.choice(["True", "False"])
+        if self.chance(0.1):
+            return self.r.choice([n for n, x in NUMBERS.items() if t.is_float or x != 0.5])
         if t.is_float:
             return self.r.choice(["0.5", "1.25", "-2.0", "3", "0.1", "1", "-0.0", "7.5"])
         if self.chance(0.1):
@@ -280,7 +292,11 @@ class Expressions:
 
     def call(self, callee: Callee, d: int) -> str:
         """The text of a call; arrays come first."""
-        args = [self.argument(t, d + 1) for t in callee.parameters]
+        args = [self.argument(t, d + 1) for _, t in callee.parameters]
+        if self.chance(0.2):
+            args = [f"{n}={x}" for (n, _), x in zip(callee.parameters, args, strict=True)]
+        if callee.has_default and self.chance(0.5):
+            args.pop()
         return f"{callee.name}({', '.join(['A', 'C', 'B', 'i', *args])})"
 
     def argument(self, t: Type, d: int) -> str:
@@ -339,6 +355,8 @@ class Expressions:
         if not holders:
             return self.leaf(t)
         holder = self.r.choice(holders)
+        if isinstance(holder.t, Matrix) and isinstance(t, Vector) and self.chance(0.5):
+            return f"{holder.name}[{self.expr(i32, d + 1)} % {holder.t.rows}]"
         if isinstance(holder.t, (Vector, Matrix)) and isinstance(t, Scalar) and self.chance(0.4):
             return f"{holder.name}[{self.dynamic(holder.t, d)}]"
         return holder.name + self.r.choice(parts_of(holder.t, t))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from heald.frontend import intrinsic, lower_kernel, parameter_patterns
+from heald.frontend import Options, intrinsic, lower_kernel, parameter_patterns
 from heald.ir import ATOMICS, Kernel, check
 from heald.library.registry import lookup
 from heald.ops import TABLE
@@ -72,6 +72,7 @@ def _intrinsic(name: str) -> Callable[..., Any]:
 
 
 SURFACE = Surface()
+DEFAULT = Options()
 
 
 def load(text: str, name: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -83,17 +84,17 @@ def load(text: str, name: str, given: Mapping[str, Any] | None = None) -> dict[s
     return module
 
 
-def lower(function: FunctionType) -> Kernel:
+def lower(function: FunctionType, options: Options = DEFAULT) -> Kernel:
     """The checked WIR of a kernel whose parameters have concrete types."""
     types = [pattern for _, pattern in parameter_patterns(function)]
-    kernel = lower_kernel(function, types, lookup)
+    kernel = lower_kernel(function, types, lookup, options)
     check(kernel, TABLE)
     return kernel
 
 
-def lower_text(text: str, name: str, kernel: str = "k") -> Kernel:
-    """The checked WIR of a kernel in source text."""
-    return lower(load(text, name)[kernel])
+def lower_text(text: str, name: str, options: Options = DEFAULT) -> Kernel:
+    """The checked WIR of the kernel ``k`` in source text."""
+    return lower(load(text, name)["k"], options)
 
 
 __all__ = ["SURFACE", "Scalar", "Surface", "Type", "load", "lower", "lower_text"]

@@ -12,6 +12,7 @@ what a name climbs to where paths merge, and where the returns of a function mee
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -191,7 +192,9 @@ def assign(root: Any, steps: Steps, value: Any) -> Any:
     return root
 
 
-def update(root: Any, steps: Steps, symbol: str, right: Callable[[], Any]) -> Any:
+def update(
+    root: Any, steps: Steps, symbol: str, right: Callable[[], Any], total: Callable[..., Any]
+) -> Any:
     """``root.steps symbol= right()``; a product on the right comes as a tuple."""
     array, where, rest = _descend(root, steps)
     atomic = array is not None and not array.is_local and symbol in "+-&|^"
@@ -212,7 +215,7 @@ def update(root: Any, steps: Steps, symbol: str, right: Callable[[], Any]) -> An
             value = widen(value, current.t)
         new = binary(symbol, current, value)
     elif isinstance(value, tuple):
-        new = values.total(symbol, value, current, product_right=True)
+        new = total(symbol, value, current, product_right=True)
     else:
         new = binary(symbol, current, value)
     if found is None:
@@ -456,7 +459,8 @@ class Maker:
 class World:
     """One launch: the namespace of the changed source and the thread that runs."""
 
-    def __init__(self, text: str, constants: Mapping[str, Any]) -> None:
+    def __init__(self, text: str, constants: Mapping[str, Any], *, strict: bool) -> None:
+        self.strict = strict
         self.thread = Thread(0, (0,))
         self.returns = {
             f: SURFACE_TYPES[t] for f, t in re.findall(r"^# returns (\w+) (\w+)$", text, re.M)
@@ -511,13 +515,13 @@ class World:
             "widen": lambda x, t: widen(x, _type(t)),
             "unpack": unpack,
             "assign": assign,
-            "update": update,
+            "update": lambda *a: update(*a, total=self._total),
             "truth": bool,
             "hashed": values.hashed,
             "invert": lambda x: not x if isinstance(x, bool) else ~x,
             "second": lambda a, b: b,
-            "left_product": lambda s, x, y, z: values.total(s, (x, y), z, product_right=False),
-            "right_product": lambda s, z, x, y: values.total(s, (x, y), z, product_right=True),
+            "left_product": lambda s, x, y, z: self._total(s, (x, y), z, product_right=False),
+            "right_product": lambda s, z, x, y: self._total(s, (x, y), z, product_right=True),
             "static_range": range,
             "check": self._check,
             "leaves": self._leaves,
@@ -530,10 +534,19 @@ class World:
             "bool": Maker(b1),
             "range": self._range,
             "len": _length,
+            "print": lambda *a: None,
             "min": wp["min"],
             "max": wp["max"],
             "abs": abs,
         }
+
+    def _total(
+        self, symbol: str, product: tuple[Any, Any], other: Any, *, product_right: bool
+    ) -> Any:
+        if not self.strict:
+            return values.total(symbol, product, other, product_right=product_right)
+        value = binary("*", *product)
+        return binary(symbol, *((other, value) if product_right else (value, other)))
 
     def _tid(self) -> Any:
         return (
@@ -571,15 +584,16 @@ class World:
         return (Number(t, values.wrap(t, k)) for k in range(lo, hi, step))
 
     def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        declared = [as_concrete(t) for t in function.__annotations__.values()]
+        signature = inspect.signature(function)
         returned = self.returns.get(function.__name__)
 
-        def call(*args: Any) -> Any:
-            given = [
-                a if isinstance(a, Arr) or t is None else widen(a, t)
-                for a, t in zip(args, declared, strict=True)
-            ]
-            result = function(*given)
+        def call(*args: Any, **named: Any) -> Any:
+            bound = signature.bind(*args, **named)
+            bound.apply_defaults()
+            for name, x in bound.arguments.items():
+                t = _type(signature.parameters[name].annotation)
+                bound.arguments[name] = x if isinstance(x, Arr) else widen(x, t)
+            result = function(*bound.args, **bound.kwargs)
             if isinstance(result, tuple):
                 result = bind(result)
             return result if returned is None else widen(result, returned)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -135,11 +135,13 @@ def _equalise_nans(view: ArrayView) -> None:
             cells[np.isnan(cells)] = np.nan
 
 
-def compare(what: str, expected: Left, found: Left, *, fault: bool = True) -> None:
+def compare(
+    what: str, expected: Left, found: Left, *, fault: bool = True, printed: bool = True
+) -> None:
     """Raise where two runs differ."""
     if fault and expected.fault != found.fault:
         raise Mismatch(f"{what}: fault {found.fault}, expected {expected.fault}")
-    if fault and expected.printed != found.printed:
+    if printed and expected.printed != found.printed:
         raise Mismatch(f"{what}: printed {found.printed}, expected {expected.printed}")
     for number, (one, two) in enumerate(zip(expected.memory, found.memory, strict=True)):
         if one != two:
@@ -197,17 +199,13 @@ Tables = dict[tuple[int, int], tuple[ArrayView, list[Any]]]
 
 
 def by_python(
-    text: str,
-    kernel: Kernel,
-    dims: Sequence[int],
-    args: Sequence[Any],
-    constants: Mapping[str, Any],
+    world: World, kernel: Kernel, dims: Sequence[int], args: Sequence[Any]
 ) -> tuple[Left, list[Thread]]:
     """By Python (``meaning.oracle``); the faults of threads are a kind and a line only."""
     own = copied(args, {})
     tables: Tables = {}
     given = [_for_python(p.type, a, tables) for p, a in zip(kernel.params, own, strict=True)]
-    threads = World(text, constants).run(kernel.name, dims, given)
+    threads = world.run(kernel.name, dims, given)
     for view, cells in tables.values():
         _write_back(view, cells)
     return _left(kernel, own, None), threads

@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from meaning.expressions import (
+    HOLDER,
     INNER,
+    NUMBERS,
     VEC2D,
     VEC3,
     Callee,
@@ -44,7 +46,15 @@ class Outer:
     b: wp.uint8
 
 
+@wp.struct
+class Holder:
+    gain: float
+    cells: wp.array(dtype=float)
+    inner: Inner
+
+
 """
+HEADER = "".join(f"{name} = {value}\n" for name, value in NUMBERS.items()) + "\n\n"
 COLUMNS = 5
 """Columns of ``OF`` and ``OI``, which take the last values of variables."""
 DIMS = {1: (12,), 2: (3, 4), 3: (2, 3, 2)}
@@ -70,6 +80,8 @@ def knobs_of(seed: int) -> Knobs:
         atomics=maybe(0.4),
         randoms=maybe(0.2),
         climbing=maybe(0.3),
+        prints=maybe(0.15),
+        strict=maybe(0.1),
         wild=maybe(0.5),
         rank=r.choice([1, 1, 1, 2, 3]),
     )
@@ -185,6 +197,8 @@ class Writer(Expressions):
             options += [(1, self.local_array), (1.5, self.view)]
         if self.knobs.atomics:
             options.append((2, self.atomic))
+        if self.knobs.prints:
+            options.append((1, self.print_statement))
         if self.knobs.faults:
             options.append((0.3, lambda: self.write(f"assert {self.condition()}")))
         if depth < self.knobs.depth:
@@ -311,7 +325,9 @@ class Writer(Expressions):
             s = self.r.choice(wanted)
             path = self.r.choice(parts_of(t, s))
             dynamic = isinstance(s, Scalar) and self.chance(0.35)
-            if dynamic and isinstance(t, (Vector, Matrix)):
+            if isinstance(t, Matrix) and isinstance(s, Vector) and self.chance(0.5):
+                dynamic, path = True, f"[{self.expr(i32, 2)} % {t.rows}]"
+            elif dynamic and isinstance(t, (Vector, Matrix)):
                 path = f"[{self.dynamic(t, 1)}]"
             update = "" if isinstance(s, Struct) or self.chance(0.5) else self.updated(s)
             if is_memory and dynamic and update and update[0] in "+-&|^":
@@ -343,7 +359,7 @@ class Writer(Expressions):
 
     def view(self) -> None:
         """A view of what may be read everywhere, or a row that the thread owns."""
-        names = "AFGRV" + ("W" if self.knobs.faults else "")
+        names = "AFGRVZ" + ("W" if self.knobs.faults else "")
         options = [m for m in self.scope.arrays if m.name[0] in names and not m.is_local]
         memory = self.r.choice(options)
         name = self.fresh("W")
@@ -380,6 +396,10 @@ class Writer(Expressions):
                 self.write(f"{memory.name}[{at}] {symbol}= {value}")
             else:
                 self.write(f"wp.atomic_{memory.access}({memory.name}, {at}, {value})")
+
+    def print_statement(self) -> None:
+        shown = [self.expr(self.any_type(), 1) for _ in range(self.r.randint(1, 3))]
+        self.write(f"print('at 100%', {', '.join(shown)})")
 
     def call_statement(self) -> None:
         fitting = [c for c in self.callees if c.cost * self.work <= 64 and len(c.results) != 1]
@@ -616,6 +636,9 @@ class Writer(Expressions):
         """A function over the same arrays; it sees nothing else of the kernel."""
         self.function_name = f"f{number}"
         types = [self.any_type() for _ in range(self.r.randint(1, 3))]
+        has_default = self.chance(0.3)
+        if has_default:
+            types[-1] = self.number_type()
         count = self.r.choice([0, 1, 1, 1, 2])
         self.results = tuple(self.any_type() for _ in range(count))
         names = [f"v{self._next()}" for _ in types]
@@ -630,7 +653,10 @@ class Writer(Expressions):
         self.block, self.retired = 0, []
         for name, t in zip(names, types, strict=True):
             self.declare(name, t)
-        own = [f"{n}: {spelled(t)}" for n, t in zip(names, types, strict=True)]
+        pairs = tuple(zip(names, types, strict=True))
+        own = [f"{n}: {spelled(t)}" for n, t in pairs]
+        if has_default:
+            own[-1] += f" = {self.r.choice(['3', 'TWO', '1'])}"
         arrays = "A: wp.array(dtype=float), C: wp.array(dtype=int), B: wp.array(dtype=float)"
         self.indent = 0
         self.write("@wp.func")
@@ -646,7 +672,7 @@ class Writer(Expressions):
         if self.lines[-1].startswith("def"):
             self.write("pass")
         self.lines += ["", ""]
-        self.callees.append(Callee(self.function_name, tuple(types), self.results, 8))
+        self.callees.append(Callee(self.function_name, pairs, self.results, 8, has_default))
 
     def _next(self) -> int:
         self.counter += 1
@@ -668,6 +694,7 @@ class Writer(Expressions):
             out += [Memory("G", f64, 2, "read"), Memory("R", f32, 2, "row", "i")]
         if self.composite:
             out += [
+                Memory("Z.cells", f32, 1, "read"),
                 Memory("V", self.r.choice(self.composite), 1, "read"),
                 Memory("E", self.r.choice(self.composite), 1, "own", "i"),
             ]
@@ -683,7 +710,12 @@ class Writer(Expressions):
         values = [("n", i32), ("s", self.r.choice(self.real))]
         if self.composite:
             values.append(("q", self.r.choice(self.composite)))  # type: ignore[arg-type]
-        header = [f"{m.name}: wp.array(dtype={spelled(m.dtype)}, ndim={m.ndim})" for m in arrays]
+        header = [
+            f"{m.name}: wp.array(dtype={spelled(m.dtype)}, ndim={m.ndim})"
+            if "." not in m.name
+            else "Z: Holder"
+            for m in arrays
+        ]
         header += ["OF: wp.array(dtype=wp.float64, ndim=2)", "OI: wp.array(dtype=wp.int64, ndim=2)"]
         header += [f"{name}: {spelled(t)}" for name, t in values]
         self.indent = 0
@@ -697,9 +729,10 @@ class Writer(Expressions):
             self.write("i = " + ("ti * 4 + tj" if rank == 2 else "(ti * 3 + tj) * 2 + tk"))
         self.scope = Scope([], arrays)
         self.block, self.retired = 0, []
-        for name, t in [*((n, i32) for n in {*names, "i"}), *values]:
+        for name, t in [*((n, i32) for n in dict.fromkeys([*names, "i"])), *values]:
             self.declare(name, t)
-        self.scope.variables.sort(key=lambda v: v.name)
+        if self.composite:
+            self.declare("Z", HOLDER, fixed=True)
         if self.knobs.randoms:
             self.state = "st"
             self.write("st = wp.rand_init(i)")
@@ -722,7 +755,7 @@ class Writer(Expressions):
                     counts[name] += 1
 
     def source(self) -> Source:
-        structs = STRUCTS if self.composite else ""
+        structs = HEADER + (STRUCTS if self.composite else "")
         for number in range(self.knobs.functions):
             self.function(number)
         self.kernel()

@@ -75,6 +75,11 @@ def test_every_way_to_run_it_agrees_and_is_right(name: str) -> None:
         check(key, found, value, getattr(module, "TOLERANCE", 0))
 
 
+def _host_struct(module: ModuleType, t: Struct, fields: tuple[Any, ...]) -> Any:
+    names = [name for name, _ in t.fields]
+    return getattr(module, t.name)(**dict(zip(names, fields, strict=True)))
+
+
 def _flat(x: Any) -> tuple[Any, ...]:
     return tuple(
         leaf for part in x for leaf in (_flat(part) if isinstance(part, tuple) else (part,))
@@ -94,7 +99,7 @@ def test_a_launch_is_right(name: str, device: str) -> None:
             arrays[key] = wp.array(x, dtype=t.dtype, device=device)
             inputs.append(arrays[key])
         else:
-            inputs.append(getattr(module, t.name)(*x) if isinstance(t, Struct) else x)
+            inputs.append(_host_struct(module, t, x) if isinstance(t, Struct) else x)
     wp.launch(kernel, dim=module.DIM, inputs=inputs, device=device)
     for key, value in wanted.items():
         check(key, arrays[key].numpy(), value, getattr(module, "TOLERANCE", 0))

@@ -17,8 +17,8 @@ from meaning.sources import Source, generate
 
 PROFILE = hypothesis.settings()
 SHARES = 10
-EACH = -(-4 * PROFILE.max_examples // SHARES)
-"""Kernels of one test: a kernel takes about a tenth of a second."""
+EACH = -(-2 * PROFILE.max_examples // SHARES)
+"""Kernels of one test; one takes a third of a second."""
 
 
 def first_seed() -> int:
