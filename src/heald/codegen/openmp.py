@@ -208,10 +208,10 @@ class _State:
             self._forbid_teams()
 
     def after_fork(self) -> None:
-        """In the child: the lock may have been held, and the team's threads are gone."""
-        self.lock = threading.Lock()
+        """In the child: the threads of the team are gone."""
         self._forked = True
         self._forbid_teams()
+        self.lock.release()
 
     def _forbid_teams(self) -> None:
         if self._serial_only is not None and not self._survives_fork:
@@ -219,4 +219,8 @@ class _State:
 
 
 _STATE = _State()
-os.register_at_fork(after_in_child=_STATE.after_fork)
+os.register_at_fork(
+    before=_STATE.lock.acquire,
+    after_in_parent=_STATE.lock.release,
+    after_in_child=_STATE.after_fork,
+)

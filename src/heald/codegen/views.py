@@ -73,16 +73,16 @@ def _view_axis(body: Body, kind: str, operands: Iterator[Value], extent: str, st
         return _Axis(start, None, begins, start)
     count, step = body.extend(next(operands)), body.extend(next(operands))
     kept = (count, w.ins(f"mul i64 {stride}, {step}"))
-    starts_well = w.ins(f"and i1 {begins}, {w.ins(f'icmp sgt i64 {count}, 0')}")
+    some = w.ins(f"icmp sgt i64 {count}, 0")
     less = w.ins(f"sub i64 {count}, 1")
     length, length_wraps = _with_overflow(body, "smul", less, step)
     last, last_wraps = _with_overflow(body, "sadd", start, length)
     wraps = w.ins(f"or i1 {length_wraps}, {last_wraps}")
     exact = w.ins(f"xor i1 {wraps}, true")
     ends = w.ins(f"icmp ult i64 {last}, {extent}")
-    filled = conjunction(body, [starts_well, exact, ends])
+    filled = conjunction(body, [some, begins, exact, ends])
     holds = w.ins(f"or i1 {w.ins(f'icmp eq i64 {count}, 0')}, {filled}")
-    return _Axis(start, kept, holds, w.ins(f"select i1 {starts_well}, i64 {last}, i64 {start}"))
+    return _Axis(start, kept, holds, w.ins(f"select i1 {begins}, i64 {last}, i64 {start}"))
 
 
 def _with_overflow(body: Body, how: str, lhs: str, rhs: str) -> tuple[str, str]:

@@ -243,3 +243,36 @@ def test_without_a_runtime_there_is_no_launcher(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_launcher_is_made_once(launcher: int) -> None:
     assert parallel_launcher() == launcher
+
+
+COMPILING = """
+import os, threading
+import numpy as np
+from heald.codegen import build, host_target, load
+from unit.codegen.harness import Launch
+from unit.codegen.test_openmp import count_kernel
+
+kernel, stop = count_kernel(), threading.Event()
+
+def work():
+    while not stop.is_set():
+        load(build(kernel, host_target()))
+
+thread = threading.Thread(target=work)
+thread.start()
+statuses = []
+for _ in range(8):
+    child = os.fork()
+    if child == 0:
+        count = np.zeros((3, 7), np.int32)
+        Launch(count_kernel(), (3, 7), (count, count.copy())).run()
+        os._exit(0 if (count == 1).all() else 1)
+    statuses.append(os.waitpid(child, 0)[1])
+stop.set()
+thread.join()
+print(statuses)
+"""
+
+
+def test_a_child_forked_while_another_thread_compiles_can_compile() -> None:
+    assert in_new_process(COMPILING) == f"{[0] * 8}\n"
