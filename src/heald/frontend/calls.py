@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
@@ -322,7 +322,7 @@ def _rebind_updated(s: Session, arguments: Arguments, callee: Any, result: Opera
 class _Candidate:
     cost: int
     function: FunctionType
-    operands: dict[str, Operand]
+    adapt: Callable[[], dict[str, Operand]]
 
 
 def call_builtin(s: Session, node: ast.AST, name: str, operands: tuple[Operand, ...]) -> Operand:
@@ -345,7 +345,7 @@ def call_overloads(
                 raise answer  # all fits but one literal
         raise no_overload(s, arguments, name, functions)
     best = min(found, key=lambda c: c.cost)
-    return inline(s, arguments.node, best.function, best.operands)
+    return inline(s, arguments.node, best.function, best.adapt())
 
 
 def _match(s: Session, function: FunctionType, arguments: Arguments) -> _Candidate | Refused | None:
@@ -365,16 +365,21 @@ def _match(s: Session, function: FunctionType, arguments: Arguments) -> _Candida
         if step is None:
             return None
         cost += step
-    mark = s.builder.mark()
-    try:
-        operands = {
+
+    def adapt() -> dict[str, Operand]:
+        return {
             p.name: _adapted(s, arguments.at(bound[p.name]), pattern_of(p), bound[p.name], known)
             for p in parameters
         }
+
+    mark = s.builder.mark()
+    try:
+        adapt()
     except Refused as refused:
-        s.builder.rollback(mark)
         return refused
-    return _Candidate(cost, function, operands)
+    finally:
+        s.builder.rollback(mark)  # another overload may be taken
+    return _Candidate(cost, function, adapt)
 
 
 def _bind_arguments(
