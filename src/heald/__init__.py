@@ -62,8 +62,8 @@ def __getattr__(name: str) -> Any:
     """A public name, loaded on first use: classes and functions of the packages, then builtins."""
     importlib.import_module("heald.api")  # completes ``wp.types``
     place = _MODULE_OF.get(name)
-    if name == "types":
-        value = importlib.import_module("heald.types")
+    if name in ("types", "utils"):
+        value = importlib.import_module(f"heald.{name}")
     elif place is not None:
         home = "typing" if place == "typing" else f"heald.{place}"
         value = getattr(importlib.import_module(home), _SPELLED.get(name, name))

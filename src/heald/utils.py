@@ -1,0 +1,409 @@
+"""Host tools that launch kernels: sums, inner products, scans, sorts, run-length encoding.
+
+Every result has the same bits on every device: work is cut into chunks of a fixed size, chunks are
+combined in order, and the cut never depends on the number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import heald as wp
+from heald.diagnostics import Diagnostic, LaunchError
+
+CHUNK = 4096
+"""Elements that one thread adds up."""
+SORT_CHUNK = 16384
+"""Elements that one thread sorts into digits."""
+DIGIT_BITS = 8
+DIGITS = 256
+
+_VECTOR = wp.types.vector(length=Any, dtype=wp.Scalar)
+
+# ----------------------------------------------------------------------------------------- kernels
+
+
+@wp.func
+def chunk_end(c: wp.Int, chunk: wp.Int, count: wp.Int):
+    """Where chunk ``c`` ends; no overflow, as ``c * chunk < count``."""
+    start = c * chunk
+    return start + wp.min(chunk, count - start)
+
+
+@wp.func
+def product(x: wp.Scalar, y: wp.Scalar):
+    """What one pair adds to an inner product."""
+    return x * y
+
+
+@wp.func
+def product(x: _VECTOR, y: _VECTOR):  # noqa: F811, D103 - an overload
+    return wp.dot(x, y)
+
+
+@wp.kernel
+def _sum_chunks(values: wp.array(dtype=Any), sums: wp.array(dtype=Any)):
+    c = wp.tid()
+    total = values.dtype()
+    for i in range(c * CHUNK, chunk_end(c, CHUNK, values.shape[0])):
+        total += values[i]
+    sums[c] = total
+
+
+@wp.kernel
+def _sum_products(a: wp.array(dtype=Any), b: wp.array(dtype=Any), sums: wp.array(dtype=Any)):
+    c = wp.tid()
+    total = sums.dtype()
+    for i in range(c * CHUNK, chunk_end(c, CHUNK, a.shape[0])):
+        total += product(a[i], b[i])
+    sums[c] = total
+
+
+@wp.kernel
+def _sum_axis(values: wp.array(dtype=Any, ndim=3), sums: wp.array(dtype=Any, ndim=2)):
+    i, k = wp.tid()
+    total = values.dtype()
+    for j in range(values.shape[1]):
+        total += values[i, j, k]
+    sums[i, k] = total
+
+
+@wp.kernel
+def _scan_chunks(
+    values: wp.array(dtype=Any),
+    starts: wp.array(dtype=Any),
+    inclusive: bool,
+    out: wp.array(dtype=Any),
+):
+    c = wp.tid()
+    total = starts[c]
+    for i in range(c * CHUNK, chunk_end(c, CHUNK, values.shape[0])):
+        before = total
+        total += values[i]
+        out[i] = total if inclusive else before
+
+
+@wp.func
+def ascending(key: wp.uint32):
+    """Unsigned bits in the order of the keys."""
+    return key
+
+
+@wp.func
+def ascending(key: wp.int32):  # noqa: F811, D103
+    return wp.uint32(key) ^ wp.uint32(0x80000000)
+
+
+@wp.func
+def ascending(key: wp.uint64):  # noqa: F811, D103
+    return key
+
+
+@wp.func
+def ascending(key: wp.int64):  # noqa: F811, D103
+    return wp.uint64(key) ^ wp.uint64(0x8000000000000000)
+
+
+@wp.kernel
+def _count_digits(keys: wp.array(dtype=Any), shift: int, counts: wp.array(dtype=int, ndim=2)):
+    c = wp.tid()
+    seen = wp.zeros(shape=DIGITS, dtype=int)
+    for i in range(c * SORT_CHUNK, chunk_end(c, SORT_CHUNK, keys.shape[0])):
+        key = ascending(keys[i])
+        seen[int((key >> type(key)(shift)) & type(key)(DIGITS - 1))] += 1
+    for d in range(DIGITS):
+        counts[d, c] = seen[d]
+
+
+@wp.kernel
+def _move_by_digit(
+    keys: wp.array(dtype=Any),
+    values: wp.array(dtype=Any),
+    shift: int,
+    places: wp.array(dtype=int, ndim=2),
+    keys_out: wp.array(dtype=Any),
+    values_out: wp.array(dtype=Any),
+):
+    c = wp.tid()
+    place = wp.zeros(shape=DIGITS, dtype=int)
+    for d in range(DIGITS):
+        place[d] = places[d, c]
+    for i in range(c * SORT_CHUNK, chunk_end(c, SORT_CHUNK, keys.shape[0])):
+        key = ascending(keys[i])
+        digit = int((key >> type(key)(shift)) & type(key)(DIGITS - 1))
+        to = place[digit]
+        place[digit] = to + 1
+        keys_out[to] = keys[i]
+        values_out[to] = values[i]
+
+
+@wp.kernel
+def _mark_runs(values: wp.array(dtype=Any), marks: wp.array(dtype=int)):
+    i = wp.tid()
+    starts = True
+    if i > 0:
+        starts = values[i] != values[i - 1]
+    marks[i] = int(starts)
+
+
+@wp.kernel
+def _write_runs(
+    values: wp.array(dtype=Any),
+    marks: wp.array(dtype=int),
+    runs: wp.array(dtype=int),
+    run_values: wp.array(dtype=Any),
+    run_starts: wp.array(dtype=int),
+):
+    i = wp.tid()
+    if marks[i] == 1:
+        run_values[runs[i] - 1] = values[i]
+        run_starts[runs[i] - 1] = i
+
+
+@wp.kernel
+def _measure_runs(run_starts: wp.array(dtype=int), total: int, run_lengths: wp.array(dtype=int)):
+    r = wp.tid()
+    end = total
+    if r + 1 < run_starts.shape[0]:
+        end = run_starts[r + 1]
+    run_lengths[r] = end - run_starts[r]
+
+
+# --------------------------------------------------------------------------------- sums and scans
+
+
+def array_sum(
+    values: wp.array,
+    out: wp.array | None = None,
+    value_count: int | None = None,
+    axis: int | None = None,
+) -> Any:
+    """The sum of an array of numbers or vectors.
+
+    Without ``axis``, chunks of 4096 elements are added up in order, then their sums in the same
+    way. Along an axis, each result is one sum in order.
+
+    Args:
+        values: of any shape; only 1-D arrays take ``value_count``.
+        out: where to write; of one element without ``axis``, else of the shape of ``values`` with
+            extent 1 on ``axis``.
+        value_count: how many of the first elements to add up.
+        axis: the dimension to sum along.
+
+    Returns:
+        The sum as a number or vector, or ``out``; with ``axis`` a new array where ``out`` is None.
+
+    Raises:
+        LaunchError: a count, axis or ``out`` that does not fit (H0711).
+    """
+    if axis is not None:
+        return _sum_along(values, out, axis)
+    flat = _first(values, value_count, "value_count")
+    return _give(_reduce(flat), out)
+
+
+def _reduce(values: wp.array) -> wp.array:
+    """An array of one element: the sum."""
+    while values.size != 1:
+        sums = wp.zeros(max(1, _chunks(values.size)), dtype=values.dtype, device=values.device)
+        if values.size:
+            _launch(_sum_chunks, sums.size, values, sums)
+        values = sums
+    return values
+
+
+def _sum_along(values: wp.array, out: wp.array | None, axis: int) -> wp.array:
+    if not -values.ndim <= axis < values.ndim:
+        raise _refused(f"axis {axis} of an array of {values.ndim} dimensions")
+    axis %= values.ndim
+    shape = values.shape
+    outer, inner = 1, 1
+    for extent in shape[:axis]:
+        outer *= extent
+    for extent in shape[axis + 1 :]:
+        inner *= extent
+    target = (*shape[:axis], 1, *shape[axis + 1 :])
+    if out is None:
+        out = wp.zeros(target, dtype=values.dtype, device=values.device)
+    if out.shape != target or out.dtype != values.dtype or not out.is_contiguous:
+        raise _refused(f"out must be a contiguous array of shape {target} and the dtype of values")
+    cut = values.contiguous().reshape((outer, shape[axis], inner))
+    _launch(_sum_axis, (outer, inner), cut, out.reshape((outer, inner)))
+    return out
+
+
+def array_inner(
+    a: wp.array, b: wp.array, out: wp.array | None = None, count: int | None = None
+) -> Any:
+    """The sum of the products of two arrays of numbers, or of the dot products of vectors.
+
+    Added up as by :func:`array_sum`.
+
+    Args:
+        a: of shape (n,).
+        b: of the same shape and dtype.
+        out: where to write, of one element.
+        count: how many of the first elements to use.
+
+    Returns:
+        The inner product, or ``out``.
+
+    Raises:
+        LaunchError: shapes, dtypes or the count do not fit (H0711).
+    """
+    x, y = _first(a, count, "count"), _first(b, count, "count")
+    if x.shape != y.shape or x.dtype != y.dtype:
+        raise _refused(
+            f"arrays of shape {x.shape} and {y.shape}, dtype {_name(x)} and {_name(y)} do not pair"
+        )
+    scalar = getattr(getattr(x.dtype, "__heald_type__", x.dtype), "dtype", x.dtype)
+    sums = wp.zeros(max(1, _chunks(x.size)), dtype=scalar, device=x.device)
+    if x.size:
+        _launch(_sum_products, sums.size, x, y, sums)
+    return _give(_reduce(sums), out)
+
+
+def array_scan(in_array: wp.array, out_array: wp.array, inclusive: bool = True) -> None:
+    """Running sums: ``out[i]`` is the sum of ``in`` up to ``i``, with or without element ``i``.
+
+    Chunks of 4096 elements are summed first, their sums are scanned in the same way, and each chunk
+    continues where those before it ended.
+
+    Args:
+        in_array: of shape (n,).
+        out_array: of the same shape and dtype; may be ``in_array`` itself.
+        inclusive: count element ``i`` in.
+
+    Raises:
+        LaunchError: shapes or dtypes do not fit (H0711).
+    """
+    if in_array.ndim != 1 or in_array.shape != out_array.shape:
+        raise _refused(f"a scan of shape {in_array.shape} cannot go to shape {out_array.shape}")
+    if in_array.dtype != out_array.dtype:
+        raise _refused(f"a scan of {_name(in_array)} cannot go to {_name(out_array)}")
+    count = _chunks(in_array.size)
+    if count:
+        starts = wp.zeros(count, dtype=in_array.dtype, device=in_array.device)
+        if count > 1:
+            sums = wp.zeros(count, dtype=in_array.dtype, device=in_array.device)
+            _launch(_sum_chunks, count, in_array, sums)
+            array_scan(sums, starts, inclusive=False)
+        _launch(_scan_chunks, count, in_array, starts, inclusive, out_array)
+
+
+# ------------------------------------------------------------------------------------------- sorts
+
+
+def radix_sort_pairs(keys: wp.array, values: wp.array, count: int) -> None:
+    """Sort the first ``count`` keys ascending, in place, and move the values along; stable.
+
+    Least significant digit first, 8 bits a pass (Knuth, "The Art of Computer Programming" 3,
+    section 5.2.5).
+
+    Args:
+        keys: of shape (at least 2 * count,) and dtype int32, uint32, int64 or uint64; what lies
+            behind the first ``count`` is scratch memory.
+        values: of any dtype, as long.
+
+    Raises:
+        LaunchError: wrong dtype, too short, or a count outside them (H0711).
+    """
+    if keys.dtype not in (wp.int32, wp.uint32, wp.int64, wp.uint64):
+        raise _refused(f"keys are int32, uint32, int64 or uint64, not {_name(keys)}")
+    if isinstance(count, bool) or not 0 <= count < 1 << 31:
+        raise _refused(f"count is a number of elements, not {count!r}")
+    for name, a in (("keys", keys), ("values", values)):
+        if a.ndim != 1 or a.size < 2 * count:
+            raise _refused(f"{name} need {2 * count} elements to sort {count}, not {a.shape}")
+    if count < 2:
+        return
+    chunks = -(-count // SORT_CHUNK)
+    counts = wp.zeros((DIGITS, chunks), dtype=int, device=keys.device)
+    places = wp.zeros((DIGITS, chunks), dtype=int, device=keys.device)
+    here = (keys[:count], values[:count])
+    there = (keys[count : 2 * count], values[count : 2 * count])
+    for shift in range(0, 8 * keys.itemsize, DIGIT_BITS):
+        _launch(_count_digits, chunks, here[0], shift, counts)
+        array_scan(counts.reshape(-1), places.reshape(-1), inclusive=False)
+        _launch(_move_by_digit, chunks, *here, shift, places, *there)
+        here, there = there, here
+
+
+def runlength_encode(
+    values: wp.array,
+    run_values: wp.array,
+    run_lengths: wp.array,
+    run_count: wp.array | None = None,
+    value_count: int | None = None,
+) -> int | None:
+    """Each run of equal neighbours as its value and its length.
+
+    Args:
+        values: of shape (n,), of a number type.
+        run_values: of the same dtype, long enough for all runs.
+        run_lengths: int32, long enough for all runs.
+        run_count: int32 of one element that takes the number of runs.
+        value_count: how many of the first elements to encode.
+
+    Returns:
+        The number of runs where ``run_count`` is None.
+
+    Raises:
+        LaunchError: dtypes do not fit, or the outputs are too short (H0711); nothing is written.
+    """
+    flat = _first(values, value_count, "value_count")
+    if run_values.dtype != flat.dtype or run_lengths.dtype != wp.int32:
+        raise _refused("run_values has the dtype of values, run_lengths is int32")
+    runs = wp.zeros(flat.size, dtype=int, device=flat.device)
+    marks = wp.zeros(flat.size, dtype=int, device=flat.device)
+    total = 0
+    if flat.size:
+        _launch(_mark_runs, flat.size, flat, marks)
+        array_scan(marks, runs)
+        total = int(runs[flat.size - 1])
+        if min(run_values.size, run_lengths.size) < total:
+            raise _refused(f"{total} runs do not fit run_values and run_lengths")
+        starts = wp.zeros(total, dtype=int, device=flat.device)
+        _launch(_write_runs, flat.size, flat, marks, runs, run_values[:total], starts)
+        _launch(_measure_runs, total, starts, flat.size, run_lengths[:total])
+    if run_count is None:
+        return total
+    run_count.fill_(total)
+    return None
+
+
+# ----------------------------------------------------------------------------------------- helpers
+
+
+def _chunks(count: int) -> int:
+    return -(-count // CHUNK)
+
+
+def _launch(kernel: Any, dim: Any, *arguments: Any) -> None:
+    wp.launch(kernel, dim=dim, inputs=arguments, device=arguments[0].device)
+
+
+def _first(values: wp.array, count: int | None, what: str) -> wp.array:
+    """The first ``count`` elements, or all elements in one dimension."""
+    if count is None:
+        return values if values.ndim == 1 else values.contiguous().reshape(-1)
+    if values.ndim != 1 or isinstance(count, bool) or not 0 <= count <= values.size:
+        raise _refused(f"{what}={count!r} of an array of shape {values.shape}")
+    return values[:count]
+
+
+def _give(result: wp.array, out: wp.array | None) -> Any:
+    if out is None:
+        return result[0]
+    if out.size != 1 or out.dtype != result.dtype:
+        raise _refused(f"out takes one {_name(result)}")
+    wp.copy(out, result)
+    return out
+
+
+def _name(a: wp.array) -> str:
+    return getattr(a.dtype, "__name__", None) or str(getattr(a.dtype, "public", a.dtype))
+
+
+def _refused(message: str) -> LaunchError:
+    return LaunchError(Diagnostic("H0711", message))
