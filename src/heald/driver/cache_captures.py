@@ -47,8 +47,8 @@ def describe_kernel(function: FunctionType) -> Description | None:
         return _Describer().function(function, is_kernel=True)
     except _OpaqueError as error:
         note(f"'{function.__qualname__}' is lowered each time: {error}")
-    except RecursionError:
-        note(f"'{function.__qualname__}' is lowered each time: it captures what nests too deeply")
+    except Exception as error:  # noqa: BLE001 - captured objects may raise anything
+        note(f"'{function.__qualname__}' is lowered each time: {type(error).__name__}: {error}")
     return None
 
 
@@ -117,13 +117,14 @@ class _Describer:
         if kind is dict:
             return ("dict", *((self.value(k), self.value(v)) for k, v in value.items()))
         if isinstance(value, enum.Enum):
-            return ("enum", kind.__qualname__, value.name, self.value(value.value))
+            number = isinstance(value, (int, float))
+            return ("enum", kind.__qualname__, number, value.name, self.value(value.value))
         if isinstance(value, (np.generic, np.ndarray, np.dtype)):
             return _numpy(value)
-        if isinstance(value, type):
-            return self._class(value)
         if value is typing.Any or value is inspect.Parameter.empty:
             return ("special", str(value))
+        if isinstance(value, type):
+            return self._class(value)
         if isinstance(value, tuple):
             return self._named_tuple(value)
         if isinstance(value, (FunctionType, BuiltinFunctionType)):
@@ -132,8 +133,9 @@ class _Describer:
             return (kind.__name__, *(self.value(getattr(value, f.name)) for f in fields(value)))
         if hasattr(value, "__heald_overloads__"):
             return self._overloads(value)
-        if hasattr(kind, "__heald_type__"):
-            return ("host value", self._host_value(kind.__heald_type__, value))
+        t = as_concrete(getattr(kind, "__heald_type__", None))
+        if t is not None:
+            return ("host value", self._host_value(t, value))
         raise _OpaqueError(f"a {kind.__name__}, which is not described by its value")
 
     def _overloads(self, value: Any) -> Description:

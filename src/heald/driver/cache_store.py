@@ -33,7 +33,7 @@ MAX_ENTRY = 1 << 26
 _MAGIC = b"\x89HEALDC\n"
 _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 _SHARDS = 256
-_TRIM_EVERY = 16  # a shard is trimmed by one in so many of the writes to it
+_TRIM_EVERY = 16  # one in so many small writes to a shard trims it, and every larger one
 _KEEP = 0.75  # of a shard's share of the limit, after trimming
 _STALE = 3600.0  # seconds after which a half-written file has no writer, and a read renews an age
 _NUMBERS = itertools.count()
@@ -72,12 +72,13 @@ class Store:
 
     def put(self, kind: str, key: str, content: bytes) -> None:
         """Keep an entry.  A reader finds all of it or nothing, whenever this process dies."""
-        if len(content) > MAX_ENTRY or len(content) > self.limit // _SHARDS:
+        share = self.limit // _SHARDS
+        if len(content) > MAX_ENTRY or len(content) + _HEAD > share:
             return
         path = self._path(kind, key)
         try:
             self._write(path, _MAGIC + _digest(kind, key, content) + content)
-            if int(key[2:4], 16) % _TRIM_EVERY == 0:
+            if int(key[2:4], 16) % _TRIM_EVERY == 0 or len(content) * _TRIM_EVERY > share:
                 self._trim(os.path.dirname(path))
         except OSError as error:
             note(f"cannot write {path}: {error}")

@@ -1,0 +1,456 @@
+"""Descriptions of kernels: equal where lowering would read the same, else different or none."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import linecache
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+import heald as wp
+from heald.api import function
+from heald.driver.cache_captures import describe_kernel
+
+HEAD = """
+    import enum, math, typing, types, functools, collections
+    import numpy as np
+    import heald as wp
+"""
+
+
+class Writer:
+    """Writes modules at one place and imports each as if a process had just started."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._numbers = itertools.count()
+
+    def module(self, text: str, file: str = "user.py", *, head: bool = True) -> ModuleType:
+        path = self.folder / file
+        path.write_text(textwrap.dedent(HEAD if head else "") + textwrap.dedent(text))
+        linecache.clearcache()
+        function._REGISTRY.clear()  # or a second definition would be an overload
+        name = path.stem
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        exec(compile(path.read_text(), str(path), "exec"), vars(module))
+        return module
+
+    def description(self, text: str, **edits: object) -> str | None:
+        module = self.module(text)
+        for name, value in edits.items():
+            setattr(module, name, value)
+        return described(module.k)
+
+
+def described(kernel: Any) -> str | None:
+    assert isinstance(kernel.__wrapped__, FunctionType)
+    found = describe_kernel(kernel.__wrapped__)
+    return None if found is None else repr(found)
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Writer]:
+    before = set(sys.modules)
+    yield Writer(tmp_path)
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+KERNEL = """
+{above}
+@wp.kernel
+def k(a: wp.array(dtype=float), n: int):
+    i = wp.tid()
+    {body}
+"""
+
+
+def text(above: str, body: str) -> str:
+    return KERNEL.format(above=textwrap.dedent(above), body=body)
+
+
+# -------------------------------------------------------------------------- described by value
+
+VALUES = [
+    ("C = 2", "C = 3"),
+    ("C = 2", "C = 2.0"),
+    ("C = 1", "C = True"),
+    ("C = 0.0", "C = -0.0"),
+    ("C = 2.0", "C = np.float32(2.0)"),
+    ("C = np.float32(2.0)", "C = np.float64(2.0)"),
+    ("C = np.float32(2.0)", "C = np.float32(2.5)"),
+    ("C = (1, 2)", "C = (1, 3)"),
+    ("C = (1, 2)", "C = [1, 2]"),
+    ("C = (1, (2, 3))", "C = ((1, 2), 3)"),
+    ("C = {1: 2}", "C = {1: 3}"),
+    ("C = None", "C = 0"),
+    ("C = 'a'", "C = 'b'"),
+    ("C = wp.vec3(1.0, 2.0, 3.0)", "C = wp.vec3(1.0, 2.0, 4.0)"),
+    ("C = wp.vec3(1.0, 2.0, 3.0)", "C = wp.vec3d(1.0, 2.0, 3.0)"),
+    ("C = wp.mat22(1.0, 2.0, 3.0, 4.0)", "C = wp.mat22(1.0, 2.0, 4.0, 4.0)"),
+    ("C = wp.quat(0.0, 0.0, 0.0, 1.0)", "C = wp.vec4(0.0, 0.0, 0.0, 1.0)"),
+    ("C = wp.float32", "C = wp.float64"),
+    ("C = wp.vec3", "C = wp.vec4"),
+    ("C = int", "C = float"),
+    ("C = np.float32", "C = np.float64"),
+    ("C = np.array([1, 2])", "C = np.array([1, 3])"),
+    ("C = np.array([1, 2])", "C = np.array([[1, 2]])"),
+    ("C = np.array([1, 2])", "C = np.array([1, 2], np.int8)"),
+    ("C = range(3)", "C = range(4)"),
+    ("C = math.sin", "C = math.cos"),
+    ("C = wp.sin", "C = wp.cos"),
+    ("C = wp.tid", "C = wp.block_dim"),
+    ("C = min", "C = max"),
+    ("C = wp.array(dtype=float)", "C = wp.array(dtype=int)"),
+    ("C = typing.Any", "C = wp.Float"),
+    (
+        "C = collections.namedtuple('P', 'x y')(1, 2)",
+        "C = collections.namedtuple('P', 'x y')(1, 3)",
+    ),
+    (
+        "C = collections.namedtuple('P', 'x y')(1, 2)",
+        "C = collections.namedtuple('P', 'y x')(1, 2)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), VALUES)
+def test_values(writer: Writer, one: str, other: str) -> None:
+    first = writer.description(text(one, "a[i] = C"))
+    again = writer.description(text(one, "a[i] = C"))
+    second = writer.description(text(other, "a[i] = C"))
+    assert first is not None
+    assert second is not None
+    assert first == again
+    # Not only because the line above the kernel differs:
+    padded = len(one) - len(other)
+    assert first != writer.description(text(other + " " * padded, "a[i] = C"))
+
+
+STRUCT = """
+@wp.struct
+class S:
+    x: {x}
+    v: wp.vec3
+C = S()
+C.x = {value}
+"""
+
+
+def test_structs(writer: Writer) -> None:
+    def found(x: str, value: object, body: str = "a[i] = C.x") -> str | None:
+        return writer.description(text(STRUCT.format(x=x, value=value), body))
+
+    assert found("float", 1.5) == found("float", 1.5) is not None
+    assert found("float", 1.5) != found("float", 2.5)
+    assert found("float", 1.0) != found("wp.float64", 1.0)
+    assert found("float", 1.0, "s = S(); a[i] = s.x") != found(
+        "wp.float64", 1.0, "s = S(); a[i] = s.x"
+    )
+
+
+def test_enums(writer: Writer) -> None:
+    above = "class E(enum.{kind}):\n    ONE = {value}\nC = E.ONE"
+    seen = {
+        writer.description(text(above.format(kind=kind, value=value), body))
+        for kind in ("Enum", "IntEnum")
+        for value in (1, 2)
+        for body in ("a[i] = C", "a[i] = E.ONE", "a[i] = E.ONE.value")
+    }
+    assert None not in seen
+    assert len(seen) == 12
+
+
+def test_a_property_is_read_not_guessed(writer: Writer) -> None:
+    above = """
+    class E(enum.Enum):
+        ONE = 1
+        @property
+        def area(self): return {area}
+    """
+    one, two = (
+        writer.description(text(textwrap.dedent(above).format(area=area), "a[i] = E.ONE.area"))
+        for area in (3, 4)
+    )
+    assert one != two
+    assert one is not None
+
+
+# ------------------------------------------------------------------------------- no description
+
+OPAQUE = [
+    "C = object()",
+    "C = lambda x: x",
+    "def C(x): return x",
+    "class C: pass",
+    "C = {1, 2}",
+    "C = np",
+    "C = wp",
+    "C = functools.partial(min, 1)",
+    "C = np.array([object()])",
+    "C = np.ma.masked_array([1])",
+    "C = wp.zeros(3)",
+    "class N(float): pass\nC = N(1)",
+    "class P(tuple): pass\nC = P()",
+    "class P(collections.namedtuple('P', 'x')):\n    y = 1\nC = P(1)",
+    "class P(typing.NamedTuple):\n    x: int\n    def area(self): return 1\nC = P(1)",
+    "C = []\nC.append(C)",
+    "C = np.sin",
+    "C = open",
+    "C = np.zeros(1 << 20)",
+    "C = iter(())",
+]
+
+
+@pytest.mark.parametrize("above", OPAQUE)
+def test_what_is_not_its_value(writer: Writer, above: str) -> None:
+    assert writer.description(text(above, "a[i] = C")) is None
+    assert writer.description(text(above, "a[i] = 1.0")) is not None
+
+
+def test_attributes_of_what_has_no_value(writer: Writer) -> None:
+    """The object cannot be described, but the number that is read from it can."""
+    above = "class Settings:\n    gain = {0}\n    inner = types.SimpleNamespace(x={1})\n"
+    body = "a[i] = Settings.gain + Settings.inner.x"
+    one, two, three, again = (
+        writer.description(text(above.format(*values), body))
+        for values in ((1, 2), (3, 2), (1, 4), (1, 2))
+    )
+    assert one is not None
+    assert one == again
+    assert len({one, two, three}) == 3
+
+
+def test_module_constants(writer: Writer) -> None:
+    above = "import constants"
+    seen = []
+    for value in (1, 2, 1):
+        writer.module(f"X = {value}", "constants.py")
+        seen.append(writer.description(text(above, "a[i] = constants.X")))
+    assert seen[0] == seen[2] != seen[1]
+    assert None not in seen
+
+
+def test_monkeypatched_builtin(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "a[i] = wp.sin(a[i])"
+    before = writer.description(text("", body))
+    mine = writer.module("@wp.func\ndef sin(x: float): return x\n", "mine.py").sin
+    with monkeypatch.context() as patch:
+        patch.setattr(wp, "sin", mine)
+        assert writer.description(text("", body)) not in (None, before)
+        patch.setattr(wp, "sin", wp.cos)
+        assert writer.description(text("", body)) not in (None, before)
+    assert writer.description(text("", body)) == before
+
+
+def test_names_that_are_not_there_yet(writer: Writer) -> None:
+    kernel = text("", "a[i] = LATER")
+    without = writer.description(kernel)
+    assert without is not None
+    assert writer.description(kernel, LATER=1) != without
+    assert writer.description(kernel, LATER=1) == writer.description(kernel, LATER=1)
+    assert writer.description(kernel, LATER=1) != writer.description(kernel, LATER=2)
+    hidden = text("", "a[i] = len(a)")
+    assert writer.description(hidden) != writer.description(hidden, len=min)
+
+
+# ------------------------------------------------------------------------------------ functions
+
+FUNCTIONS = """
+GAIN = {gain}
+
+@wp.func
+def inner(x: {annotation}, y: float = {default}):
+    return {inner}
+
+@wp.func
+def outer(x: float):
+    return inner(x) {outer}
+
+@wp.kernel
+def k(a: wp.array(dtype=float), n: int):
+    i = wp.tid()
+    a[i] = outer(a[i])
+"""
+PLAIN = {"gain": 2.0, "annotation": "float", "default": 1.0, "inner": "x * GAIN + y", "outer": "*1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("gain", 3.0),
+        ("default", 2.0),
+        ("annotation", "Any_"),
+        ("inner", "x + GAIN * y"),
+        ("outer", "*2"),
+    ],
+)
+def test_functions_count_with_all_they_read(writer: Writer, name: str, value: object) -> None:
+    above = "Any_ = typing.Any\n"
+    one = writer.description(above + FUNCTIONS.format(**PLAIN))
+    other = writer.description(above + FUNCTIONS.format(**{**PLAIN, name: value}))
+    assert one is not None
+    assert other is not None
+    assert one == writer.description(above + FUNCTIONS.format(**PLAIN))
+    assert one != other
+
+
+def test_functions_two_modules_away(writer: Writer) -> None:
+    seen = []
+    for gain in (1.0, 2.0, 1.0):
+        writer.module(f"@wp.func\ndef deep(x: float): return x * {gain}\n", "deep.py")
+        writer.module(
+            "from deep import deep\n@wp.func\ndef middle(x: float): return deep(x)\n", "middle.py"
+        )
+        seen.append(writer.description(text("from middle import middle", "a[i] = middle(a[i])")))
+    assert seen[0] == seen[2] != seen[1]
+    assert None not in seen
+
+
+def test_defaults_and_annotations_as_objects(writer: Writer) -> None:
+    """Equal texts; what the names in them mean differs."""
+    above = """
+    {future}
+    Y = {y}
+    T = {t}
+    @wp.func
+    def f(x: T, y: float = Y): return x * y
+    """
+
+    def found(future: str, y: float, t: str) -> str | None:
+        source = text(above, "a[i] = f(a[i])").format(future=future, y=y, t=t)
+        return writer.description(source)
+
+    plain = [found("pass", y, t) for y, t in [(1.0, "float"), (2.0, "float"), (1.0, "wp.Float")]]
+    assert None not in plain
+    assert len(set(plain)) == 3
+
+
+def test_default_changed_afterwards(writer: Writer) -> None:
+    source = "@wp.func\ndef f(x: float, y: float = 1.0): return x * y\n"
+    kernel = text(source, "a[i] = f(a[i])")
+    module = writer.module(kernel)
+    before = described(module.k)
+    module = writer.module(kernel)
+    module.f.func.__defaults__ = (2.0,)
+    assert described(module.k) not in (None, before)
+
+
+def test_overloads_count(writer: Writer) -> None:
+    one = "@wp.func\ndef f(x: float): return x\n"
+    two = one + "@wp.func\ndef f(x: int): return float(x)\n"
+    first = writer.description(text(one, "a[i] = f(a[i])"))
+    assert first is not None
+    assert writer.description(text(two, "a[i] = f(a[i])")) != first
+
+
+def test_recursion_ends(writer: Writer) -> None:
+    above = "@wp.func\ndef f(x: float): return g(x)\n@wp.func\ndef g(x: float): return f(x)\n"
+    assert writer.description(text(above, "a[i] = f(a[i])")) is not None
+
+
+FACTORY = """
+def make(gain, function):
+    @wp.kernel
+    def k(a: wp.array(dtype=float), n: int):
+        i = wp.tid()
+        a[i] = function(a[i]) * gain
+    return k
+"""
+
+
+def test_closure_cells(writer: Writer) -> None:
+    module = writer.module(FACTORY)
+    found = [
+        described(module.make(gain, function))
+        for gain in (1.0, 2.0)
+        for function in (wp.sin, wp.cos)
+    ]
+    assert None not in found
+    assert len(set(found)) == 4
+    assert described(module.make(1.0, wp.sin)) == found[0]
+
+
+def test_empty_closure_cell(writer: Writer) -> None:
+    module = writer.module(
+        """
+        def make():
+            @wp.kernel
+            def k(a: wp.array(dtype=float), n: int):
+                a[0] = later
+            before = k
+            yield k
+            later = 3.0
+            yield k
+        """
+    )
+    steps = module.make()
+    first = described(next(steps))
+    assert described(next(steps)) != first
+
+
+# ---------------------------------------------------------------------------- texts and places
+
+
+def test_place_counts(writer: Writer) -> None:
+    one = writer.description(text("", "a[i] = 1.0"))
+    assert one != writer.description(text("# a line more\n", "a[i] = 1.0"))
+    assert one == writer.description(text("", "a[i] = 1.0") + "\n# a line below\nX = 1\n")
+
+
+BODIES = [
+    "a[i] = a[i] * 2.0 + 1.0",
+    "a[i] = (a[i] * 2.0) + 1.0",
+    "x = a[i] * 2.0; a[i] = x + 1.0",
+    "x: wp.float32 = 1.0; a[i] = x",
+    "x: wp.float64 = 1.0; a[i] = float(x)",
+    "a[i] = 0x10",
+    "a[i] = 16",
+    "a[i] = wp.static(n_ if True else 0)",
+]
+
+
+def test_texts_count(writer: Writer) -> None:
+    found = [writer.description(text("n_ = 1", body)) for body in BODIES]
+    assert None not in found
+    assert len(set(found)) == len(BODIES)
+
+
+def test_static_expressions_depend_on_what_they_read(writer: Writer) -> None:
+    body = "a[i] = wp.static(max([x * 2 for x in VALUES]) + math.floor(GAIN))"
+    seen = [
+        writer.description(text(f"VALUES = [1, {x}]; GAIN = {gain}", body))
+        for x, gain in [(2, 1.5), (3, 1.5), (2, 2.5)]
+    ]
+    assert None not in seen
+    assert len(set(seen)) == 3
+    above = "import time\ndef f(): return 1\n"
+    assert writer.description(text(above, "a[i] = wp.static(time.time())")) is None
+    assert writer.description(text(above, "a[i] = wp.static(f())")) is None
+
+
+def test_source_that_cannot_be_had() -> None:
+    names: dict[str, Any] = {"wp": wp}
+    exec("@wp.kernel\ndef k(a: wp.array(dtype=float)):\n    a[0] = 1.0\n", names)
+    assert described(names["k"]) is None
+
+
+def test_equal_in_every_process(writer: Writer) -> None:
+    """Nothing salted, no addresses: no description holds what differs between two processes."""
+    above = FUNCTIONS.split("@wp.kernel", maxsplit=1)[0].format(**PLAIN)
+    source = text(above, "a[i] = outer(a[i]) + wp.sin(a[i]) + float(wp.vec3(1.0)[0])")
+    found = writer.description(source)
+    assert found is not None
+    assert " at 0x" not in found
