@@ -38,7 +38,8 @@ class Surface:
     def __init__(self) -> None:
         for t in SCALARS:
             setattr(self, t.public, t)
-        self.vec2d, self.vec3, self.vec3i = Vector(f64, 2), Vector(f32, 3), Vector(i32, 3)
+        self.vec2, self.vec3 = Vector(f32, 2), Vector(f32, 3)
+        self.vec2d, self.vec3i = Vector(f64, 2), Vector(i32, 3)
         self.vec4ub, self.mat22, self.mat23d = Vector(u8, 4), Matrix(f32, 2, 2), Matrix(f64, 2, 3)
         for name in ("tid", "zeros", "static", "expect_eq", *ATOMICS):
             setattr(self, name, _intrinsic(name))

@@ -346,15 +346,18 @@ class Change(ast.NodeTransformer):
             return ast.Assign([node.targets[0]], self._bound(node.targets[0].id, value))
         out: list[ast.stmt] = [ast.Assign([_store("_v")], value)]
         for target in node.targets:
-            if isinstance(target, ast.Tuple):
-                count = ast.Constant(len(target.elts))
-                items = _call("unpack", ast.Name("_v", ast.Load()), count)
-                out.append(ast.Assign([_store("_u")], items))
-                for k, element in enumerate(target.elts):
-                    item = ast.Subscript(ast.Name("_u", ast.Load()), ast.Constant(k), ast.Load())
-                    out.append(self._assigned(element, item))
-            else:
-                out.append(self._assigned(target, ast.Name("_v", ast.Load())))
+            out += self._given(target, ast.Name("_v", ast.Load()), "_u")
+        return out
+
+    def _given(self, target: ast.expr, value: ast.expr, spare: str) -> list[ast.stmt]:
+        """``target = value``, target by target; ``spare`` names hold the items meanwhile."""
+        if not isinstance(target, ast.Tuple):
+            return [self._assigned(target, value)]
+        count = ast.Constant(len(target.elts))
+        out: list[ast.stmt] = [ast.Assign([_store(spare)], _call("unpack", value, count))]
+        for k, element in enumerate(target.elts):
+            item = ast.Subscript(ast.Name(spare, ast.Load()), ast.Constant(k), ast.Load())
+            out += self._given(element, item, spare + "_")
         return out
 
     def _assigned(self, target: ast.expr, value: ast.expr) -> ast.stmt:

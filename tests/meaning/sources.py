@@ -359,8 +359,8 @@ class Writer(Expressions):
 
     def view(self) -> None:
         """A view of what may be read everywhere, or a row that the thread owns."""
-        names = "AFGRVZ" + ("W" if self.knobs.faults else "")
-        options = [m for m in self.scope.arrays if m.name[0] in names and not m.is_local]
+        names = "AFGLRVZ" + ("W" if self.knobs.faults else "")
+        options = [m for m in self.scope.arrays if m.name[0] in names]
         memory = self.r.choice(options)
         name = self.fresh("W")
         if memory.access == "row":
@@ -368,10 +368,10 @@ class Writer(Expressions):
         else:
             access = memory.access
             row = self.index(memory, 0, 1)
-            whole_rows = [row, f":, {self.index(memory, 0, 1)} % 4", f"{row}, {self.stretch()}"]
-            text = self.r.choice(whole_rows) if memory.ndim == 2 else self.stretch()
+            rows = [row, f":, {self.index(memory, 1, 1)}", f"{row}, {self.stretch()}"]
+            text = self.r.choice(rows) if memory.ndim == 2 else self.stretch()
         self.write(f"{name} = {memory.name}[{text}]")
-        self.scope.arrays.append(Memory(name, memory.dtype, 1, access))
+        self.scope.arrays.append(Memory(name, memory.dtype, 1, access, is_local=memory.is_local))
 
     def atomic(self) -> None:
         """On shared integers; the old value is seen only where the element is the thread's own."""

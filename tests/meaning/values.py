@@ -401,6 +401,10 @@ def component_place(t: Type, index: Any) -> tuple[Type, tuple[int, ...]] | None:
     """Type and leaves at component indices, None where one is outside."""
     shape = shape_of(t)
     assert isinstance(t, Vector | Matrix)
+    if isinstance(index, slice):
+        assert isinstance(t, Vector)
+        chosen = tuple(range(t.length)[index])
+        return Vector(t.dtype, len(chosen)), chosen
     given = index if isinstance(index, tuple) else (index,)
     places = []
     for x, extent in zip(given, shape, strict=False):
