@@ -10,25 +10,53 @@ from heald.codegen.artifacts import (
 )
 from heald.codegen.compile import assembly, compile_object, optimised_text
 from heald.codegen.emit import llvm_text
+from heald.codegen.entry import Report, has_entries, make_entry
+from heald.codegen.entry_code import Enter
+from heald.codegen.entry_layout import slot_offset
+from heald.codegen.entry_table import (
+    MAX_BLOCK,
+    ArrayClass,
+    ArrayTake,
+    BytesTake,
+    EntryTable,
+    NumberTake,
+    Take,
+    ValueTake,
+    takes_number,
+)
 from heald.codegen.load import LoadedCode, load
 from heald.codegen.openmp import parallel_launcher
 from heald.codegen.target import Target, host_target, llvm_version
 
 __all__ = [
+    "MAX_BLOCK",
+    "ArrayClass",
+    "ArrayTake",
+    "BytesTake",
+    "Enter",
+    "EntryTable",
     "LoadedCode",
+    "NumberTake",
+    "Report",
+    "Take",
     "Target",
+    "ValueTake",
     "assembly",
     "build",
     "compile_object",
     "entry_symbol",
     "formats_of",
+    "has_entries",
     "host_target",
     "leaf_path",
     "llvm_text",
     "llvm_version",
     "load",
+    "make_entry",
     "optimised_text",
     "parallel_launcher",
     "parameter_names",
     "sites_of",
+    "slot_offset",
+    "takes_number",
 ]
