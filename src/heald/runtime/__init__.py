@@ -1,7 +1,7 @@
 """Devices, memory, resource tables, and launching machine code.  Knows artifacts, nothing of the
 compiler."""
 
-from heald.runtime.descriptors import array_signature, pack_array
+from heald.runtime.descriptors import READ_ONLY, array_signature, pack_array
 from heald.runtime.device import (
     CPU,
     SIM,
@@ -14,11 +14,16 @@ from heald.runtime.device import (
     synchronize,
 )
 from heald.runtime.launch import (
+    PARALLEL_WORK,
     LaunchOutcome,
     ParallelLauncher,
+    Sharing,
+    ThreadSharing,
     check_block_dim,
     check_dims,
+    is_shared,
     launch,
+    read_fault,
 )
 from heald.runtime.memory import (
     ZERO_PAGE,
@@ -36,6 +41,8 @@ from heald.runtime.resources import Resource, ResourceArray, ResourceTable, tabl
 
 __all__ = [
     "CPU",
+    "PARALLEL_WORK",
+    "READ_ONLY",
     "SIM",
     "ZERO_PAGE",
     "Allocation",
@@ -50,6 +57,8 @@ __all__ = [
     "Resource",
     "ResourceArray",
     "ResourceTable",
+    "Sharing",
+    "ThreadSharing",
     "Word",
     "allocate",
     "array_signature",
@@ -63,10 +72,12 @@ __all__ = [
     "devices",
     "empty_memory",
     "get_device",
+    "is_shared",
     "launch",
     "memory_bytes",
     "pack_array",
     "packer_of",
+    "read_fault",
     "set_device",
     "synchronize",
     "table_of",

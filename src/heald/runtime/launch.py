@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import prod
+from typing import Protocol
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from heald.diagnostics import Diagnostic, InternalError, LaunchError
 from heald.runtime.device import CPU
 from heald.runtime.printing import PrintOutput, new_buffer, read_buffer
 from heald.runtime.resources import ResourceTable, table_of
+from heald.runtime.workers import TEAM
 
 MAX_RANK = 4
 MAX_THREADS = 1 << 62
@@ -42,14 +44,30 @@ _ARGS = abi.HEADER_SIZE + abi.FAULT_SIZE
 assert (_HEADER.size, _FAULT.size) == (abi.HEADER_SIZE, abi.FAULT_SIZE)
 
 
+class Sharing(Protocol):
+    """A way to share the threads of a launch among cores."""
+
+    @property
+    def is_usable(self) -> bool:
+        """May this process use it?"""
+
+    def run(
+        self, entry: int, header: int, args: int, total: int, cores: int, keepalive: object
+    ) -> None:
+        """Call ``entry(header, args, lo, hi)`` for disjoint ranges that cover [0, total) on at most
+        ``cores`` cores (0: as many as there are), and return when all have ended.
+
+        ``keepalive`` is what the addresses refer to.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class ParallelLauncher:
     """Machine code that shares the threads of a launch among cores.
 
     Attributes:
-        address: of ``void launch(entry, const Header*, const void* args, i64 total, i32 cores)``.
-            It calls ``entry(header, args, lo, hi)`` for disjoint ranges that cover [0, total) on at
-            most ``cores`` cores (0: as many as there are) and returns when all have ended.
+        address: of ``void launch(entry, const Header*, const void* args, i64 total, i32 cores)``,
+            which does what :meth:`Sharing.run` says.
         survives_fork: may a child process use it after its parent did?  libgomp hangs there.
         process: the process that made it.
     """
@@ -62,6 +80,33 @@ class ParallelLauncher:
     def is_usable(self) -> bool:
         """May this process call it?"""
         return self.survives_fork or os.getpid() == self.process
+
+    def run(
+        self, entry: int, header: int, args: int, total: int, cores: int, keepalive: object
+    ) -> None:
+        """See :class:`Sharing`; returns only when no core uses ``keepalive`` any more."""
+        _launcher(self.address)(entry, header, args, total, cores)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSharing:
+    """Python threads share the threads of a launch, for processes without an OpenMP runtime."""
+
+    @property
+    def is_usable(self) -> bool:
+        """Always: a child process has a team of its own."""
+        return True
+
+    def run(
+        self, entry: int, header: int, args: int, total: int, cores: int, keepalive: object
+    ) -> None:
+        """See :class:`Sharing`."""
+        call = _entry(entry)
+
+        def run_range(lo: int, hi: int) -> None:
+            call(header, args, lo, hi)
+
+        TEAM.run(run_range, total, cores, keepalive)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +158,10 @@ def launch(
     dims: Sequence[int],
     block_dim: int = 256,
     *,
-    parallel: ParallelLauncher | None = None,
+    parallel: Sharing | None = None,
     threads: int = 0,
     resources: ResourceTable | None = None,
+    keepalive: object = None,
 ) -> LaunchOutcome:
     """Run every thread of a launch and return when the last has ended.
 
@@ -129,6 +175,7 @@ def launch(
         parallel: shares the work among cores; None runs it all on this one.
         threads: most cores to use, 0 for all.
         resources: what handles refer to; None for the table of the CPU.
+        keepalive: what code and parameter block need.
 
     Raises:
         InternalError: the parameter block is not of the artifact's size.
@@ -150,15 +197,21 @@ def launch(
         _HEADER.pack_into(block, 0, *dims, *pads, block_dim, header + _FAULT_AT, held.ptr, place)
         _FAULT.pack_into(block, _FAULT_AT, 0, 0, abi.NO_THREAD, *_NO_FAULT)
         ctypes.memmove(header + _ARGS, bytes(packed_args), artifact.block_size)
-        share = parallel if threads != 1 and artifact.work * total >= PARALLEL_WORK else None
-        if share is not None and share.is_usable:
-            _launcher(share.address)(code_address, header, header + _ARGS, total, threads)
-        else:
+        kept = (block, held, printing, keepalive)
+        if parallel is None or not parallel.is_usable or not is_shared(artifact, total, threads):
             _entry(code_address)(header, header + _ARGS, 0, total)
+        else:
+            parallel.run(code_address, header, header + _ARGS, total, threads, kept)
     finally:
         table.let_go(held)
     printed = read_buffer(printing, artifact.formats) if printing else PrintOutput()
-    return LaunchOutcome(_read_fault(block), printed)
+    return LaunchOutcome(read_fault(block, _FAULT_AT), printed)
+
+
+def is_shared(artifact: Artifact, total: int, threads: int) -> bool:
+    """Is a launch of ``total`` threads worth more than one core, of which there may be
+    ``threads``?"""
+    return threads != 1 and artifact.work * total >= PARALLEL_WORK
 
 
 @cache
@@ -171,8 +224,9 @@ def _launcher(address: int) -> Callable[[int, int, int, int, int], None]:
     return _LAUNCHER(address)
 
 
-def _read_fault(block: ctypes.Array[ctypes.c_char]) -> Fault | None:
-    _, count, thread, op, kind, rank, *places = _FAULT.unpack_from(block, _FAULT_AT)
+def read_fault(data: bytes | ctypes.Array[ctypes.c_char], start: int = 0) -> Fault | None:
+    """The fault in a fault record, or None."""
+    _, count, thread, op, kind, rank, *places = _FAULT.unpack_from(data, start)
     if count == 0:
         return None
     index, shape = places[:MAX_RANK], places[MAX_RANK:]
