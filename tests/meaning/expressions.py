@@ -55,6 +55,9 @@ WHOLE = ("A", "C", "F", "V", "Z.cells")
 """Arrays that have an element for each thread, at least where nothing is to fault."""
 
 
+READABLE = ("read", "free")
+
+
 def spelled(t: Type) -> str:
     """A type as kernels write it."""
     return f"wp.{t.public}" if isinstance(t, Scalar) else NAMES[t]
@@ -240,6 +243,7 @@ class Expressions:
             (1.5, lambda: self.load(t, d)),
             (1, lambda: self.called(t, d)),
             (0.7, lambda: self.part(t, d)),
+            (0.8, lambda: self.guarded(t, d)),
         ]
         if not isinstance(t, Scalar):
             options.append((2, lambda: self.built(t, d)))
@@ -302,12 +306,32 @@ class Expressions:
     def argument(self, t: Type, d: int) -> str:
         return self.operand(t, d) if isinstance(t, Scalar) else self.expr(t, d)
 
+    def guarded(self, t: Type, d: int) -> str:
+        """A value that would fault, were it not for the condition in front of it."""
+        other = self.literal(t) if isinstance(t, Scalar) else self.leaf(t)
+        if isinstance(t, Scalar) and not t.is_float and t is not b1 and self.chance(0.5):
+            divisor = self.leaf(t)
+            text = f"{self.leaf(t)} {self.r.choice(['//', '%'])} {divisor}"
+            chosen = f"({text} if {divisor} != 0 else {other})"
+        else:
+            fitting = [m for m in self.scope.arrays if m.dtype is t and m.access in READABLE]
+            if not fitting:
+                return self.leaf(t)
+            memory = self.r.choice(fitting)
+            at, extent = self.leaf(i32), f"{memory.name}.shape[0]"
+            rest = ", 0" * (memory.ndim - 1)
+            chosen = f"({memory.name}[{at}{rest}] if 0 <= {at} < {extent} else {other})"
+        return f"{spelled(t)}{chosen}" if isinstance(t, Scalar) else chosen
+
     # -- memory
 
     def load(self, t: Type, d: int) -> str:
         """An element of an array of ``t``, or a part of one."""
         readable = [m for m in self.scope.arrays if m.is_readable]
         fitting = [m for m in readable if m.dtype is t]
+        own = [m for m in fitting if m.access == "own"]
+        if own and self.chance(0.4):
+            return self.element(self.r.choice(own), d)
         if fitting:
             return self.element(self.r.choice(fitting), d)
         holding = [m for m in readable if parts_of(m.dtype, t)]
@@ -385,7 +409,7 @@ class Expressions:
             (1, lambda: self.applied(t, d, ["abs", "min", "max"])),
             (0.4, lambda: f"({self.expr(t, d + 1)} ** {self.r.randint(0, 4)})"),
             (2, lambda: self.conversion(t, d)),
-            (0.8, lambda: self.random_number(t)),
+            (1.5, lambda: self.random_number(t)),
         )
 
     def division(self, t: Scalar, d: int) -> str:
@@ -492,10 +516,12 @@ class Expressions:
 
     def condition(self, d: int = 0) -> str:
         """What may stand behind ``if``: also a number, and ``and`` of numbers."""
+        if self.state and self.chance(0.2):
+            return f"wp.randi({self.state}) % {self.r.randint(2, 3)} == 0"
         if self.chance(0.15):
             return self.expr(self.number_type(), d + 1)
         if d < 3 and self.chance(0.1):
-            return self.joined(lambda: self.condition(d + 1))
+            return self.joined(lambda: f"({self.condition(d + 1)})")
         return self.expr(b1, d)
 
     # -- composites

@@ -39,7 +39,7 @@ def _numbers(t: Scalar, count: int, random: np.random.Generator, wild: bool) -> 
     small = random.integers(-6, 12, count)
     odd = random.random(count) < (0.25 if wild else 0.0)
     if t.is_float:
-        exact = np.where(random.random(count) < 0.5, small, random.normal(size=count) * 4)
+        exact = np.where(random.random(count) < 0.2, small, random.normal(size=count) * 4)
         reals = np.where(odd, random.choice(_SPECIAL, count), exact)
         with np.errstate(all="ignore"):
             if t is bf16:

@@ -78,7 +78,7 @@ def knobs_of(seed: int) -> Knobs:
         composites=maybe(0.5),
         memory=maybe(0.5),
         atomics=maybe(0.4),
-        randoms=maybe(0.2),
+        randoms=maybe(0.3),
         climbing=maybe(0.3),
         prints=maybe(0.15),
         strict=maybe(0.1),
@@ -191,12 +191,15 @@ class Writer(Expressions):
             (1, self.swap),
             (3, self.set_part),
             (4, self.store),
+            (4 if self.loops else 1, self.accumulate),
             (1, self.call_statement),
         ]
         if self.knobs.memory:
             options += [(1, self.local_array), (1.5, self.view)]
         if self.knobs.atomics:
             options.append((2, self.atomic))
+        if self.state:
+            options.append((2, self.draw))
         if self.knobs.prints:
             options.append((1, self.print_statement))
         if self.knobs.faults:
@@ -349,6 +352,23 @@ class Writer(Expressions):
             update = "" if isinstance(t, Struct) or self.chance(0.6) else self.updated(t)
             self.write(f"{at} {update or '= ' + self.operand(t, 1)}")
 
+    def accumulate(self) -> None:
+        """The thread's own element from itself, read and written apart."""
+        own = [
+            m for m in self.scope.arrays if m.access == "own" and not isinstance(m.dtype, Struct)
+        ]
+        memory, source = self.r.choice(own), self.r.choice(own)
+        if source.dtype is not memory.dtype:
+            source = memory
+        t = memory.dtype
+        read, write = f"{source.name}[{source.at}]", f"{memory.name}[{memory.at}]"
+        if t is b1:
+            self.write(f"{write} = {read} ^ {self.expr(t, 1)}")
+        elif isinstance(t, Scalar) and t.is_float:
+            self.write(f"{write} = {read} * {self.operand(t, 2)} + {self.expr(t, 1)}")
+        else:
+            self.write(f"{write} = {read} {self.r.choice('+-')} {self.expr(t, 1)}")
+
     def local_array(self) -> None:
         t = self.r.choice([*self.whole, *self.real, *self.composite])
         extents = (self.r.randint(2, 5),) if self.chance(0.75) else (2, 3)
@@ -396,6 +416,13 @@ class Writer(Expressions):
                 self.write(f"{memory.name}[{at}] {symbol}= {value}")
             else:
                 self.write(f"wp.atomic_{memory.access}({memory.name}, {at}, {value})")
+
+    def draw(self) -> None:
+        """A random number, seen by itself."""
+        t = self.r.choice([i32, u32])
+        name = self.fresh_variable(t)
+        self.write(f"{name} = {self.random_number(t)} % 11")
+        self.declare(name, t, fixed=name in self.reused)
 
     def print_statement(self) -> None:
         shown = [self.expr(self.any_type(), 1) for _ in range(self.r.randint(1, 3))]
@@ -736,8 +763,26 @@ class Writer(Expressions):
         if self.knobs.randoms:
             self.state = "st"
             self.write("st = wp.rand_init(i)")
+        self.prelude()
         self.body(0, self.knobs.size)
         self.keep()
+
+    def prelude(self) -> None:
+        """Variables with values from memory, which nothing knows at compile time."""
+        for _ in range(self.r.randint(2, 4)):
+            t = self.any_type()
+            direct = [m for m in self.scope.arrays if m.is_readable and m.dtype is t]
+            if direct or not isinstance(t, Scalar):
+                value = self.load(t, 2)
+            elif t.is_float:
+                value = f"{spelled(t)}(A[i]) * {self.r.choice(['0.1', 'HALF', '3', '1.25'])}"
+            elif t is b1:
+                value = f"A[i] < {self.expr(f32, 2)}"
+            else:
+                value = f"{spelled(t)}(C[i]) {self.r.choice('+-*')} {self.operand(t, 2)}"
+            name = self.fresh("v")
+            self.write(f"{name} = {value}")
+            self.declare(name, t)
 
     def keep(self) -> None:
         """Write the last values of variables where the test sees them."""
