@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from meaning import loops
 from meaning.expressions import (
     HOLDER,
     INNER,
@@ -29,7 +30,7 @@ from meaning.expressions import (
     spelled,
 )
 
-from heald.types import Matrix, Scalar, Struct, Type, Vector, b1, f32, f64, i16, i32, i64, u8, u32
+from heald.types import Matrix, Scalar, Struct, Type, Vector, b1, f32, f64, i16, i32, i64, u32
 
 STRUCTS = """@wp.struct
 class Inner:
@@ -206,13 +207,16 @@ class Writer(Expressions):
             options.append((0.3, lambda: self.write(f"assert {self.condition()}")))
         if depth < self.knobs.depth:
             options += [(7, lambda: self.branch(depth)), (1, lambda: self.both_arms(depth))]
-            options.append((1, lambda: self.bounded(depth)))
+            options.append((1, lambda: loops.bounded(self, depth)))
             if self.loops < 2:
-                options.append((1.5, self.sweep))
-                options += [(4, lambda: self.counted(depth)), (2.5, lambda: self.repeat(depth))]
-                options.append((0.6, self.unrolled))
+                options.append((1.5, lambda: loops.sweep(self)))
+                options += [
+                    (4, lambda: loops.counted(self, depth)),
+                    (2.5, lambda: loops.repeat(self, depth)),
+                ]
+                options.append((0.6, lambda: loops.unrolled(self)))
                 if self.knobs.climbing:
-                    options.append((2, self.climb))
+                    options.append((2, lambda: loops.climb(self)))
         self.r.choices([f for _, f in options], [w for w, _ in options])[0]()
         return False
 
@@ -475,83 +479,6 @@ class Writer(Expressions):
                 self.body(depth + 1, self.r.randint(0, 1))
         self.declare(name, t, fixed=True)
 
-    def bounded(self, depth: int) -> None:
-        """An index that is compared with the extent before it is used."""
-        memory = self.r.choice(
-            [m for m in self.scope.arrays if m.is_readable and m.access != "own"]
-        )
-        axis = memory.ndim - 1
-        name, extent = self.fresh("b"), f"{memory.name}.shape[{axis}]"
-        t = self.r.choice([i32, i32, i64])
-        self.write(f"{name} = {self.expr(t, 1)}")
-        tests = [
-            f"0 <= {name} < {extent}",
-            f"{name} >= 0 and {name} < {extent}",
-            f"not ({name} < 0 or {extent} <= {name})",
-            f"{name} > 0 and {name} <= {extent} - 1 and {self.condition(2)}",
-        ]
-        self.write(f"if {self.r.choice(tests)}:")
-        with self.nested():
-            self.declare(name, t, fixed=True)
-            first = f"{memory.at}, " if memory.access == "row" else ""
-            if memory.ndim == 2 and not first:
-                first = f"{self.index(memory, 0, 2)}, "
-            element = f"{memory.name}[{first}{name}]"
-            kept = self.fresh("v")
-            self.write(f"{kept} = {element}")
-            self.declare(kept, memory.dtype)
-            self.body(depth + 1, self.r.randint(0, 2))
-            if memory.access in ("free", "row"):
-                self.write(f"{element} = {self.expr(memory.dtype, 1)}")
-        self.declare(name, t, fixed=True)
-
-    def sweep(self) -> None:
-        """A loop over the elements of an array, or over all but some at its ends."""
-        memory = self.r.choice([m for m in self.scope.arrays if m.access in ("read", "free")])
-        if memory.ndim != 1:
-            return
-        k, total = self.fresh("k"), self.fresh("v")
-        extent, before, behind = (
-            f"{memory.name}.shape[0]",
-            self.r.randint(0, 1),
-            self.r.randint(0, 1),
-        )
-        start = self.load(memory.dtype, 2)
-        self.write(f"{total} = {start}")
-        self.declare(total, memory.dtype, fixed=True)
-        kind = self.r.randrange(4)
-        if kind == 0:
-            self.write(f"{k} = {before}")
-            self.write(f"while {k} < {extent} - {behind}:")
-        elif kind == 1:
-            self.write(f"for {k} in range({extent} - {behind} - 1, {before} - 1, -1):")
-        else:
-            self.write(f"for {k} in range({before}, {extent} - {behind}, {self.r.randint(1, 3)}):")
-        with self.loop(12):
-            self.declare(k, i32, fixed=True)
-            shift = self.r.randint(-before, behind)
-            at = k if not shift else f"{k} {'-' if shift < 0 else '+'} {abs(shift)}"
-            if self.knobs.faults and self.chance(0.2):
-                at = self.r.choice([f"{k} + 1", f"{k} * 2", f"{k} - 1"])
-            if kind == 0 and self.chance(0.3):
-                self.write(f"if {self.condition(2)}:")
-                self.write(f"    {k} += 1")
-                if not self.knobs.faults:
-                    self.write("    continue")
-            self.write(f"{total} = {self.combined(total, f'{memory.name}[{at}]', memory.dtype)}")
-            if memory.access == "free":
-                self.write(f"{memory.name}[{at}] = {total}")
-            if kind == 0:
-                self.write(f"{k} += {self.r.randint(1, 2)}")
-
-    def combined(self, a: str, b: str, t: Type) -> str:
-        """Two values of a type as one."""
-        if isinstance(t, Struct) or t is b1:
-            return f"{b} if {self.condition(2)} else {a}"
-        return f"{a} {self.r.choice('+-')} {b}"
-
-    # -- loops
-
     @contextmanager
     def loop(self, trips: int) -> Iterator[None]:
         """The body of a loop that runs up to ``trips`` times."""
@@ -562,100 +489,10 @@ class Writer(Expressions):
         self.loops -= 1
         self.work //= trips
 
-    def counted(self, depth: int) -> None:
-        name = self.fresh("k")
-        bounds, t, runs = self.bounds()
-        self.write(f"for {name} in range({bounds}):")
-        with self.loop(4):
-            self.declare(name, t, fixed=True)
-            if self.chance(0.15):
-                self.write(f"{name} {self.r.choice('+*')}= 2")
-            self.body(depth + 1, self.r.randint(1, 3))
-        if runs and self.chance(0.5):
-            self.declare(name, t, fixed=True)
-
-    def bounds(self) -> tuple[str, Scalar, bool]:
-        """The arguments of ``range``, their type, and whether the loop surely runs."""
-        kind = self.r.randrange(8)
-        if kind < 2:
-            return str(self.r.randint(1, 4)), i32, True
-        if kind == 2:
-            extreme = [
-                ("2147483640, 2147483647, 3", i32, True),
-                ("-2147483648, 2147483647, 2000000000", i32, True),
-                ("2147483645, 2147483648", i64, False),
-                ("5, 0, -2", i32, True),
-                ("0", i32, False),
-                ("3, 3", i32, False),
-            ]
-            return self.r.choice(extreme)
-        t = self.r.choice([i32, i32, i64] + ([u8] if self.knobs.narrow else []))
-        if t is u8:
-            return f"{self.expr(u8, 1)} % 4", i32, False
-        if kind == 3:
-            return f"{self.expr(t, 1)} % 5", t, False
-        low, high = f"{self.expr(t, 1)} % 4", f"{self.expr(t, 1)} % 6"
-        if kind == 4:
-            return f"{low}, {high}", t, False
-        steps = ["1", "2", "-1", f"{self.expr(t, 1)} % 3 + 1", f"-({self.expr(t, 1)} % 2) - 1"]
-        if self.knobs.faults:
-            steps.append(f"{self.expr(t, 1)} % 3 - 1")
-        return f"{low}, {high}, {self.r.choice(steps)}", t, False
-
-    def repeat(self, depth: int) -> None:
-        """``while`` with a counter of its own."""
-        counter, limit = self.fresh("w"), self.r.randint(1, 4)
-        own = [m for m in self.scope.arrays if m.access == "own" and m.dtype is i32]
-        self.write(f"{counter} = 0")
-        kind = self.r.random()
-        if own and kind < 0.15:
-            (name, at) = own[0].name, own[0].at
-            self.write(f"{name}[{at}] = 0")
-            self.write(f"while wp.atomic_add({name}, {at}, 1) < {limit} and {counter} < 5:")
-        elif kind < 0.3:
-            self.write("while True:")
-        elif kind < 0.5:
-            self.write(f"while {counter} < {limit}:")
-        else:
-            parts = [f"{counter} < {limit}", self.condition(1)]
-            self.r.shuffle(parts)
-            self.write(f"while {' and '.join(parts)}:")
-        with self.loop(4):
-            self.write(f"{counter} += 1")
-            self.declare(counter, i32, fixed=True)
-            self.write(f"if {counter} > {limit}:")
-            self.write("    break")
-            self.body(depth + 1, self.r.randint(1, 3))
-        self.declare(counter, i32, fixed=True)
-
-    def unrolled(self) -> None:
-        """A loop unrolled at compile time; no exit may leave it."""
-        name = self.fresh("u")
-        self.write(f"for {name} in wp.static(range({self.r.randint(1, 3)})):")
-        with self.loop(3):
-            kept = self.fresh("v")
-            self.write(f"{kept} = {name} + {self.expr(i32, 1)}")
-            self.declare(kept, i32)
-            self.straight()
-
     def straight(self) -> None:
         """Statements that go on to the next."""
         for _ in range(self.r.randint(0, 2)):
             self.r.choice([self.new_variable, self.set_variable, self.augmented, self.store])()
-
-    def climb(self) -> None:
-        """An accumulator whose type grows inside a loop."""
-        name, counter = self.fresh("v"), self.fresh("k")
-        start, t = self.r.choice([("0", f32), ("0", i64), ("0.5", f64), ("0", f64)])
-        self.notes.append(f"# climbs {self.function_name}.{name} {t.public}")
-        self.write(f"{name} = {start}")
-        self.write(f"for {counter} in range({self.expr(i32, 1)} % 4):")
-        with self.loop(3):
-            self.declare(counter, i32, fixed=True)
-            self.write(f"{name} = {name} + {self.expr(t, 1)}")
-            self.declare(name, t, fixed=True)
-            self.straight()
-        self.declare(name, t, fixed=True)
 
     # -- functions and the kernel
 
