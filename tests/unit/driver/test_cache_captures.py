@@ -2,55 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
-import itertools
-import linecache
-import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 import pytest
+from unit.driver.fresh import Writer
 
 import heald as wp
-from heald.api import function
 from heald.driver.cache_captures import describe_kernel
 
-HEAD = """
-    import enum, math, typing, types, functools, collections
-    import numpy as np
-    import heald as wp
-"""
 
-
-class Writer:
-    """Writes modules at one place and imports each as if a process had just started."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._numbers = itertools.count()
-
-    def module(self, text: str, file: str = "user.py", *, head: bool = True) -> ModuleType:
-        path = self.folder / file
-        path.write_text(textwrap.dedent(HEAD if head else "") + textwrap.dedent(text))
-        linecache.clearcache()
-        function._REGISTRY.clear()  # or a second definition would be an overload
-        name = path.stem
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        exec(compile(path.read_text(), str(path), "exec"), vars(module))
-        return module
-
-    def description(self, text: str, **edits: object) -> str | None:
-        module = self.module(text)
-        for name, value in edits.items():
-            setattr(module, name, value)
-        return described(module.k)
+def description(writer: Writer, text: str, **edits: object) -> str | None:
+    module = writer.module(text)
+    for name, value in edits.items():
+        setattr(module, name, value)
+    return described(module.k)
 
 
 def described(kernel: Any) -> str | None:
@@ -61,11 +30,9 @@ def described(kernel: Any) -> str | None:
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[Writer]:
-    before = set(sys.modules)
-    yield Writer(tmp_path)
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
-            del sys.modules[name]
+    made = Writer(tmp_path)
+    yield made
+    made.forget()
 
 
 KERNEL = """
@@ -128,15 +95,15 @@ VALUES = [
 
 @pytest.mark.parametrize(("one", "other"), VALUES)
 def test_values(writer: Writer, one: str, other: str) -> None:
-    first = writer.description(text(one, "a[i] = C"))
-    again = writer.description(text(one, "a[i] = C"))
-    second = writer.description(text(other, "a[i] = C"))
+    first = description(writer, text(one, "a[i] = C"))
+    again = description(writer, text(one, "a[i] = C"))
+    second = description(writer, text(other, "a[i] = C"))
     assert first is not None
     assert second is not None
     assert first == again
     # Not only because the line above the kernel differs:
     padded = len(one) - len(other)
-    assert first != writer.description(text(other + " " * padded, "a[i] = C"))
+    assert first != description(writer, text(other + " " * padded, "a[i] = C"))
 
 
 STRUCT = """
@@ -151,7 +118,7 @@ C.x = {value}
 
 def test_structs(writer: Writer) -> None:
     def found(x: str, value: object, body: str = "a[i] = C.x") -> str | None:
-        return writer.description(text(STRUCT.format(x=x, value=value), body))
+        return description(writer, text(STRUCT.format(x=x, value=value), body))
 
     assert found("float", 1.5) == found("float", 1.5) is not None
     assert found("float", 1.5) != found("float", 2.5)
@@ -164,7 +131,7 @@ def test_structs(writer: Writer) -> None:
 def test_enums(writer: Writer) -> None:
     above = "class E(enum.{kind}):\n    ONE = {value}\nC = E.ONE"
     seen = {
-        writer.description(text(above.format(kind=kind, value=value), body))
+        description(writer, text(above.format(kind=kind, value=value), body))
         for kind in ("Enum", "IntEnum")
         for value in (1, 2)
         for body in ("a[i] = C", "a[i] = E.ONE", "a[i] = E.ONE.value")
@@ -181,7 +148,7 @@ def test_a_property_is_read_not_guessed(writer: Writer) -> None:
         def area(self): return {area}
     """
     one, two = (
-        writer.description(text(textwrap.dedent(above).format(area=area), "a[i] = E.ONE.area"))
+        description(writer, text(textwrap.dedent(above).format(area=area), "a[i] = E.ONE.area"))
         for area in (3, 4)
     )
     assert one != two
@@ -216,8 +183,8 @@ OPAQUE = [
 
 @pytest.mark.parametrize("above", OPAQUE)
 def test_what_is_not_its_value(writer: Writer, above: str) -> None:
-    assert writer.description(text(above, "a[i] = C")) is None
-    assert writer.description(text(above, "a[i] = 1.0")) is not None
+    assert description(writer, text(above, "a[i] = C")) is None
+    assert description(writer, text(above, "a[i] = 1.0")) is not None
 
 
 def test_attributes_of_what_has_no_value(writer: Writer) -> None:
@@ -225,7 +192,7 @@ def test_attributes_of_what_has_no_value(writer: Writer) -> None:
     above = "class Settings:\n    gain = {0}\n    inner = types.SimpleNamespace(x={1})\n"
     body = "a[i] = Settings.gain + Settings.inner.x"
     one, two, three, again = (
-        writer.description(text(above.format(*values), body))
+        description(writer, text(above.format(*values), body))
         for values in ((1, 2), (3, 2), (1, 4), (1, 2))
     )
     assert one is not None
@@ -238,32 +205,32 @@ def test_module_constants(writer: Writer) -> None:
     seen = []
     for value in (1, 2, 1):
         writer.module(f"X = {value}", "constants.py")
-        seen.append(writer.description(text(above, "a[i] = constants.X")))
+        seen.append(description(writer, text(above, "a[i] = constants.X")))
     assert seen[0] == seen[2] != seen[1]
     assert None not in seen
 
 
 def test_monkeypatched_builtin(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     body = "a[i] = wp.sin(a[i])"
-    before = writer.description(text("", body))
+    before = description(writer, text("", body))
     mine = writer.module("@wp.func\ndef sin(x: float): return x\n", "mine.py").sin
     with monkeypatch.context() as patch:
         patch.setattr(wp, "sin", mine)
-        assert writer.description(text("", body)) not in (None, before)
+        assert description(writer, text("", body)) not in (None, before)
         patch.setattr(wp, "sin", wp.cos)
-        assert writer.description(text("", body)) not in (None, before)
-    assert writer.description(text("", body)) == before
+        assert description(writer, text("", body)) not in (None, before)
+    assert description(writer, text("", body)) == before
 
 
 def test_names_that_are_not_there_yet(writer: Writer) -> None:
     kernel = text("", "a[i] = LATER")
-    without = writer.description(kernel)
+    without = description(writer, kernel)
     assert without is not None
-    assert writer.description(kernel, LATER=1) != without
-    assert writer.description(kernel, LATER=1) == writer.description(kernel, LATER=1)
-    assert writer.description(kernel, LATER=1) != writer.description(kernel, LATER=2)
+    assert description(writer, kernel, LATER=1) != without
+    assert description(writer, kernel, LATER=1) == description(writer, kernel, LATER=1)
+    assert description(writer, kernel, LATER=1) != description(writer, kernel, LATER=2)
     hidden = text("", "a[i] = len(a)")
-    assert writer.description(hidden) != writer.description(hidden, len=min)
+    assert description(writer, hidden) != description(writer, hidden, len=min)
 
 
 # ------------------------------------------------------------------------------------ functions
@@ -299,11 +266,11 @@ PLAIN = {"gain": 2.0, "annotation": "float", "default": 1.0, "inner": "x * GAIN 
 )
 def test_functions_count_with_all_they_read(writer: Writer, name: str, value: object) -> None:
     above = "Any_ = typing.Any\n"
-    one = writer.description(above + FUNCTIONS.format(**PLAIN))
-    other = writer.description(above + FUNCTIONS.format(**{**PLAIN, name: value}))
+    one = description(writer, above + FUNCTIONS.format(**PLAIN))
+    other = description(writer, above + FUNCTIONS.format(**{**PLAIN, name: value}))
     assert one is not None
     assert other is not None
-    assert one == writer.description(above + FUNCTIONS.format(**PLAIN))
+    assert one == description(writer, above + FUNCTIONS.format(**PLAIN))
     assert one != other
 
 
@@ -314,7 +281,7 @@ def test_functions_two_modules_away(writer: Writer) -> None:
         writer.module(
             "from deep import deep\n@wp.func\ndef middle(x: float): return deep(x)\n", "middle.py"
         )
-        seen.append(writer.description(text("from middle import middle", "a[i] = middle(a[i])")))
+        seen.append(description(writer, text("from middle import middle", "a[i] = middle(a[i])")))
     assert seen[0] == seen[2] != seen[1]
     assert None not in seen
 
@@ -331,7 +298,7 @@ def test_defaults_and_annotations_as_objects(writer: Writer) -> None:
 
     def found(future: str, y: float, t: str) -> str | None:
         source = text(above, "a[i] = f(a[i])").format(future=future, y=y, t=t)
-        return writer.description(source)
+        return description(writer, source)
 
     plain = [found("pass", y, t) for y, t in [(1.0, "float"), (2.0, "float"), (1.0, "wp.Float")]]
     assert None not in plain
@@ -351,14 +318,14 @@ def test_default_changed_afterwards(writer: Writer) -> None:
 def test_overloads_count(writer: Writer) -> None:
     one = "@wp.func\ndef f(x: float): return x\n"
     two = one + "@wp.func\ndef f(x: int): return float(x)\n"
-    first = writer.description(text(one, "a[i] = f(a[i])"))
+    first = description(writer, text(one, "a[i] = f(a[i])"))
     assert first is not None
-    assert writer.description(text(two, "a[i] = f(a[i])")) != first
+    assert description(writer, text(two, "a[i] = f(a[i])")) != first
 
 
 def test_recursion_ends(writer: Writer) -> None:
     above = "@wp.func\ndef f(x: float): return g(x)\n@wp.func\ndef g(x: float): return f(x)\n"
-    assert writer.description(text(above, "a[i] = f(a[i])")) is not None
+    assert description(writer, text(above, "a[i] = f(a[i])")) is not None
 
 
 FACTORY = """
@@ -405,9 +372,9 @@ def test_empty_closure_cell(writer: Writer) -> None:
 
 
 def test_place_counts(writer: Writer) -> None:
-    one = writer.description(text("", "a[i] = 1.0"))
-    assert one != writer.description(text("# a line more\n", "a[i] = 1.0"))
-    assert one == writer.description(text("", "a[i] = 1.0") + "\n# a line below\nX = 1\n")
+    one = description(writer, text("", "a[i] = 1.0"))
+    assert one != description(writer, text("# a line more\n", "a[i] = 1.0"))
+    assert one == description(writer, text("", "a[i] = 1.0") + "\n# a line below\nX = 1\n")
 
 
 BODIES = [
@@ -423,7 +390,7 @@ BODIES = [
 
 
 def test_texts_count(writer: Writer) -> None:
-    found = [writer.description(text("n_ = 1", body)) for body in BODIES]
+    found = [description(writer, text("n_ = 1", body)) for body in BODIES]
     assert None not in found
     assert len(set(found)) == len(BODIES)
 
@@ -431,14 +398,14 @@ def test_texts_count(writer: Writer) -> None:
 def test_static_expressions_depend_on_what_they_read(writer: Writer) -> None:
     body = "a[i] = wp.static(max([x * 2 for x in VALUES]) + math.floor(GAIN))"
     seen = [
-        writer.description(text(f"VALUES = [1, {x}]; GAIN = {gain}", body))
+        description(writer, text(f"VALUES = [1, {x}]; GAIN = {gain}", body))
         for x, gain in [(2, 1.5), (3, 1.5), (2, 2.5)]
     ]
     assert None not in seen
     assert len(set(seen)) == 3
     above = "import time\ndef f(): return 1\n"
-    assert writer.description(text(above, "a[i] = wp.static(time.time())")) is None
-    assert writer.description(text(above, "a[i] = wp.static(f())")) is None
+    assert description(writer, text(above, "a[i] = wp.static(time.time())")) is None
+    assert description(writer, text(above, "a[i] = wp.static(f())")) is None
 
 
 def test_source_that_cannot_be_had() -> None:
@@ -451,6 +418,6 @@ def test_equal_in_every_process(writer: Writer) -> None:
     """Nothing salted, no addresses: no description holds what differs between two processes."""
     above = FUNCTIONS.split("@wp.kernel", maxsplit=1)[0].format(**PLAIN)
     source = text(above, "a[i] = outer(a[i]) + wp.sin(a[i]) + float(wp.vec3(1.0)[0])")
-    found = writer.description(source)
+    found = description(writer, source)
     assert found is not None
     assert " at 0x" not in found
