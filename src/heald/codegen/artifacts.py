@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from heald.artifact import Artifact, LaunchCondition, Parameter, PrintFormat, Site
 from heald.codegen.access import Root, array_roots, estimate_work, parameter_access
 from heald.codegen.compile import compile_object
-from heald.codegen.emit import launch_rank, llvm_text
+from heald.codegen.emit import llvm_text
 from heald.codegen.target import LEVEL, Target
 from heald.ir import OBLIGATIONS, Kernel, Op, Value, op_ids, walk
+from heald.passes.facts import launch_rank
 from heald.types import Struct, Type, leaves, parameter_layout
 
 _PREFIX = "heald_kernel_"
@@ -20,11 +21,13 @@ def build(
     kernel: Kernel,
     target: Target,
     *,
+    wide: Kernel | None = None,
     condition: LaunchCondition | None = None,
     level: int = LEVEL,
 ) -> Artifact:
     """Compile a kernel that ``guard`` and ``scalarise`` have seen.
 
+    ``wide`` is the same kernel without exits and with the width that ``coalesce`` gave it.
     ``condition`` must hold at a launch for this variant to be right.  The code holds no places of
     the source, so it depends on the content of the kernel only.
 
@@ -33,7 +36,7 @@ def build(
         InternalError: LLVM refuses the generated code.
     """
     entry = entry_symbol(kernel)
-    text = llvm_text(kernel, entry=entry, target=target, locations=False)
+    text = llvm_text(kernel, entry=entry, target=target, wide=wide, locations=False)
     offsets, size = parameter_layout(p.type for p in kernel.params)
     access = parameter_access(kernel)
     return Artifact(

@@ -6,7 +6,7 @@ needs its element at natural alignment, which the launch path checks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from heald.codegen.body import Body
 from heald.codegen.memory import (
@@ -54,36 +54,37 @@ def emit_atomic(body: Body, op: Op) -> None:
     scalar, offset = element(op)
     array, index = body.array(op.operands[0]), indices_of(body, op)
 
+    values = body.scalars(op.operands[1 + len(index) :])
+
     def run() -> tuple[str]:
-        return (_update(body, op, scalar, address(body, array, index, offset)),)
+        return (update(body, op, scalar, address(body, array, index, offset), values),)
 
     body.names[op.result] = guarded(body, op, array, index, run, [scalar])
 
 
-def _update(body: Body, op: Op, t: Scalar, place: str) -> str:
-    """The update itself; gives the old value."""
+def update(body: Body, op: Op, t: Scalar, place: str, values: Sequence[str]) -> str:
+    """The update itself with one value (``atomic_cas``: two); gives the old value."""
     w = body.writer
     kind = op.name.removeprefix("atomic_")
     direct = _DIRECT.get((kind, t.kind))
     if direct is not None:
-        value = body.name(op.operands[-1])
         size = size_of(t)
         return w.ins(
-            f"atomicrmw {direct} ptr {place}, {scalar_type(t)} {value} monotonic, align {size}"
+            f"atomicrmw {direct} ptr {place}, {scalar_type(t)} {values[-1]} monotonic, align {size}"
         )
     if kind == "cas" and t is not b1:
-        return _compare_and_swap(body, op, t, place)
-    return _retry(body, t, place, lambda old: _next_value(body, op, kind, t, old))
+        return _compare_and_swap(body, t, place, values)
+    return _retry(body, t, place, lambda old: _next_value(body, op, kind, t, old, values))
 
 
-def _next_value(body: Body, op: Op, kind: str, t: Scalar, old: str) -> str:
+def _next_value(body: Body, op: Op, kind: str, t: Scalar, old: str, values: Sequence[str]) -> str:
     """What takes the place of ``old``."""
     w = body.writer
-    value = body.name(op.operands[-1])
+    value = values[-1]
     if kind == "exch":
         return value
     if kind == "cas":
-        same = w.ins(f"icmp eq i1 {old}, {body.name(op.operands[-2])}")
+        same = w.ins(f"icmp eq i1 {old}, {values[0]}")
         return w.ins(f"select i1 {same}, i1 {value}, i1 {old}")
     name = _COMBINED.get((kind, t.kind))
     if name is None:
@@ -92,9 +93,9 @@ def _next_value(body: Body, op: Op, kind: str, t: Scalar, old: str) -> str:
     return lower_op(TABLE[name], w, combine, old, value)
 
 
-def _compare_and_swap(body: Body, op: Op, t: Scalar, place: str) -> str:
+def _compare_and_swap(body: Body, t: Scalar, place: str, values: Sequence[str]) -> str:
     """One instruction on the bits."""
-    expected, value = (to_bits(body, t, body.name(v)) for v in op.operands[-2:])
+    expected, value = (to_bits(body, t, given) for given in values)
     old, _ = _exchange(body, t, place, expected, value)
     return from_bits(body, t, old)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from heald.codegen.locations import Locations
+from heald.codegen.locations import Places
 from heald.codegen.spelling import component_types, literal
 from heald.codegen.writer import Writer
 from heald.diagnostics import InternalError
-from heald.ir import OBLIGATIONS, Kernel, Op, Value, op_ids, walk
-from heald.types import Array, Scalar, Type, b1, i32, i64, leaves
+from heald.ir import Kernel, Op, Value, op_ids, walk
+from heald.passes.facts import is_guarded
+from heald.types import Array, Scalar, Type, b1, i32, i64, leaves, size_of
 
 FAULTED = "%faulted"
 FAULT_PLACE = "%fault.place"
@@ -63,11 +64,12 @@ class Body:
         constants: values that are constants.
         checked: some op of the kernel keeps its guard, so the thread has a flag that it faulted.
         prints: some op prints, so the thread counts its prints.
+        unit: the elements of parameter arrays follow each other along the last axis.
         allocas: instructions for the head of the function.
     """
 
     kernel: Kernel
-    locations: Locations | None
+    locations: Places | None
     writer: Writer = field(default_factory=Writer)
     names: dict[Value, tuple[str, ...]] = field(default_factory=dict)
     extended: dict[Value, str] = field(default_factory=dict)
@@ -75,6 +77,7 @@ class Body:
     ids: dict[Op, int] = field(default_factory=dict)
     checked: bool = False
     prints: bool = False
+    unit: bool = False
     allocas: list[str] = field(default_factory=list)
     local_bytes: int = 0
 
@@ -83,10 +86,17 @@ class Body:
         ops = list(walk(self.kernel.body))
         self.checked = any(is_guarded(op) for op in ops)
         self.prints = any(op.name == "printf" for op in ops)
+        self.unit = self.kernel.attrs.get("unit") is True
         for leaf in parameter_leaves(self.kernel):
             param = self.kernel.params[leaf.parameter]
             if param.type is leaf.type:
-                self.names[param] = leaf.names
+                self.names[param] = self.leaf_names(leaf)
+
+    def leaf_names(self, leaf: ParameterLeaf) -> tuple[str, ...]:
+        """The components of a parameter leaf; what the variant knows of them is a constant."""
+        if self.unit and isinstance(leaf.type, Array):
+            return (*leaf.names[:-1], str(size_of(leaf.type.dtype)))
+        return leaf.names
 
     def name(self, value: Value) -> str:
         """The name of a scalar."""
@@ -139,11 +149,6 @@ class Body:
             self.extended[result] = name
             name = self.writer.ins(f"trunc i64 {name} to i32")
         self.names[result] = (name,)
-
-
-def is_guarded(op: Op) -> bool:
-    """Does ``op`` have to check itself?  Before the pass ``guard`` every op does."""
-    return op.name in OBLIGATIONS and op.attrs.get("guard", True) is True
 
 
 def types_of(values: Sequence[Value]) -> list[str]:

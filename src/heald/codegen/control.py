@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from heald.artifact import FaultKind
 from heald.codegen.atomics import emit_atomic
-from heald.codegen.body import Body, ParameterLeaf, is_guarded, types_of
+from heald.codegen.body import Body, ParameterLeaf, types_of
 from heald.codegen.faults import has_faulted, require
 from heald.codegen.memory import (
     emit_alloc,
@@ -25,6 +25,7 @@ from heald.diagnostics import CompileError, Diagnostic, InternalError
 from heald.ir import ATOMICS, Op, Region, Value
 from heald.ops import TABLE
 from heald.ops.lowering import lower_op
+from heald.passes.facts import is_guarded
 from heald.types import Array, Scalar, leaves
 
 
@@ -113,7 +114,7 @@ def _emit_for(body: Body, op: Op, targets: Targets) -> None:
     known = body.constants.get(op.operands[2])
     if is_guarded(op) and not known:
         require(body, op, w.ins(f"icmp ne i64 {step}, 0"), FaultKind.STEP)
-    trips = _trip_count(body, lo, hi, step, None if known is None else int(known))
+    trips = trip_count(body, lo, hi, step, None if known is None else int(known))
     types = ["i64", "i64", *types_of(carried)]
     ways = [(w.block, ["0", lo, *body.components(op.operands[3:])])]
     head, mark, names = w.loop_head("for", len(types))
@@ -185,7 +186,7 @@ def _leave_after_fault(body: Body, done: Join, values: Sequence[str]) -> None:
     w.start(go)
 
 
-def _trip_count(body: Body, lo: str, hi: str, step: str, known: int | None) -> str:
+def trip_count(body: Body, lo: str, hi: str, step: str, known: int | None) -> str:
     """max(0, ceil((hi - lo) / step)) as u64, and 0 for step 0.
 
     The distance of two i64 and the magnitude of a step fit u64; the rounded-up quotient is formed
@@ -239,7 +240,7 @@ def _emit_plain(body: Body, op: Op) -> None:
         case "subview":
             emit_subview(body, op)
         case "extract":
-            _emit_extract(body, op)
+            emit_extract(body, op)
         case "compose" | "insert":
             raise InternalError(f"{op.name} reached the code generator: scalarise first")
         case "tid":
@@ -275,7 +276,7 @@ def _emit_value(body: Body, op: Op) -> None:
     body.names[op.result] = (lower_op(TABLE[op.name], body.writer, op, *names),)
 
 
-def _emit_extract(body: Body, op: Op) -> None:
+def emit_extract(body: Body, op: Op) -> None:
     """One leaf of a composite parameter; other composites do not exist here."""
     source, leaf = op.operands[0], op.attrs["leaf"]
     assert isinstance(leaf, int)
@@ -283,7 +284,7 @@ def _emit_extract(body: Body, op: Op) -> None:
         raise InternalError("extract of a computed composite: scalarise first")
     part = leaves(source.type)[leaf]
     number = body.kernel.params.index(source)
-    body.names[op.result] = ParameterLeaf(number, leaf, part).names
+    body.names[op.result] = body.leaf_names(ParameterLeaf(number, leaf, part))
 
 
 def _refuse_block_op(op: Op) -> None:

@@ -5,26 +5,42 @@ from __future__ import annotations
 from heald.codegen import faults, printing, ranges
 from heald.codegen.body import Body, parameter_leaves
 from heald.codegen.control import Targets, emit_region
-from heald.codegen.locations import Locations
-from heald.codegen.memory import axis_of
+from heald.codegen.locations import Locations, Places
 from heald.codegen.target import Target
+from heald.codegen.wide import emit as wide_emit
+from heald.codegen.wide.checks import helper as wide_fault_helper
+from heald.codegen.wide.ranges import WIDE_RANGE
 from heald.codegen.writer import METADATA
 from heald.diagnostics import InternalError
-from heald.ir import Kernel, walk
+from heald.ir import Kernel
+from heald.passes.facts import launch_rank
 
 _ATTRIBUTES = """\
 attributes #0 = { alwaysinline nounwind }
 attributes #1 = { noinline cold nounwind }
 attributes #2 = { noinline nounwind }
+attributes #3 = { noinline nounwind minsize optsize }
 """
+_FAST, _SMALL = "#2", "#3"
 
 
-def llvm_text(kernel: Kernel, *, entry: str, target: Target, locations: bool = True) -> str:
+def llvm_text(
+    kernel: Kernel,
+    *,
+    entry: str,
+    target: Target,
+    wide: Kernel | None = None,
+    locations: bool = True,
+) -> str:
     """The LLVM module of a kernel that ``guard`` and ``scalarise`` have seen.
 
     It defines ``void entry(ptr header, ptr args, i64 lo, i64 hi)`` (``artifact.abi``), which runs
     the threads with linear index in [lo, hi).  With ``locations``, instructions carry their places
     in the user's source; the machine code is the same either way.
+
+    ``wide`` is the same kernel without exits, on which the pass ``coalesce`` has recorded a width;
+    where that is more than 1, it runs so many threads at a time, and ``kernel`` the rest of each
+    row and the threads that have to start anew.
 
     Raises:
         CompileError: the kernel uses what this target does not have.
@@ -32,25 +48,22 @@ def llvm_text(kernel: Kernel, *, entry: str, target: Target, locations: bool = T
     """
     if kernel.results:
         raise InternalError(f"{kernel.name} is a function for the host, not a kernel")
-    places = None
-    if locations:
-        places = Locations(kernel, range_=ranges.RANGE, body=ranges.BODY, first=len(METADATA))
-    body = Body(kernel, places)
-    rank = launch_rank(kernel)
-    used = parameter_leaves(kernel)
-    of_range, of_body, of_call = (
-        ("", "", "") if places is None else (places.of_range(), places.of_body(), places.of_call())
-    )
-    parts = [
-        target.header + ranges.entry_text(entry),
-        f"define internal void @{ranges.RANGE}({ranges.ARGUMENTS}) #2{of_range} {{",
-        ranges.emit_range(kernel, rank, used, of_call),
-        "}",
-        f"define internal void @{ranges.BODY}({ranges.body_arguments(rank, used)}) #0{of_body} {{",
-        *_thread(body),
-        "}",
-    ]
-    if body.checked:
+    if wide is not None and wide.attrs.get("width", 1) == 1:
+        wide = None
+    places = Locations(kernel, first=len(METADATA)) if locations else None
+    start = ranges.RANGE if wide is None else WIDE_RANGE
+    body, lines = _scalar(kernel, places, _FAST if wide is None else _SMALL)
+    parts = [target.header + ranges.entry_text(entry, start), *lines]
+    checked = body.checked
+    if wide is not None:
+        records, lines = wide_emit.functions(wide, places)
+        checked = checked or records
+        parts += lines
+        if records:
+            width = wide.attrs["width"]
+            assert isinstance(width, int)
+            parts.append(wide_fault_helper(width))
+    if checked:
         parts.append(faults.HELPER)
     if body.prints:
         parts.append(printing.HELPER)
@@ -58,10 +71,23 @@ def llvm_text(kernel: Kernel, *, entry: str, target: Target, locations: bool = T
     return "\n".join(parts) + "\n"
 
 
-def launch_rank(kernel: Kernel) -> int:
-    """How many launch coordinates a kernel reads."""
-    axes = (axis_of(op) for op in walk(kernel.body) if op.name == "tid")
-    return max([kernel.rank, *(axis + 1 for axis in axes)])
+def _scalar(kernel: Kernel, module: Locations | None, how: str) -> tuple[Body, list[str]]:
+    """The range function and the body that run one thread after the other."""
+    places = None if module is None else Places(module, range_=ranges.RANGE, body=ranges.BODY)
+    body = Body(kernel, places)
+    rank = launch_rank(kernel)
+    used = parameter_leaves(kernel)
+    of_range, of_body, of_call = (
+        ("", "", "") if places is None else (places.of_range(), places.of_body(), places.of_call())
+    )
+    return body, [
+        f"define internal void @{ranges.RANGE}({ranges.ARGUMENTS}) {how}{of_range} {{",
+        ranges.emit_range(kernel, rank, used, of_call),
+        "}",
+        f"define internal void @{ranges.BODY}({ranges.body_arguments(rank, used)}) #0{of_body} {{",
+        *_thread(body),
+        "}",
+    ]
 
 
 def _thread(body: Body) -> list[str]:

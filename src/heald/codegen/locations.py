@@ -16,28 +16,72 @@ _UNKNOWN = Span("<kernel>", 1, 0, 1, 0)
 
 
 class Locations:
-    """The debug metadata of one module, collected while the instructions of its body are written.
+    """The debug metadata of one module, collected while its instructions are written.
 
     ``first`` is the number of its first node.
     """
 
-    def __init__(self, kernel: Kernel, *, range_: str, body: str, first: int) -> None:
+    def __init__(self, kernel: Kernel, *, first: int) -> None:
+        self.name = kernel.name
+        self.home = kernel.span or _UNKNOWN
         self._first = first
         self._nodes: list[str] = []
         self._files: dict[str, int] = {}
-        self._scopes: dict[tuple[str, bool], int] = {}
-        self._places: dict[Span, int] = {}
-        self._home = kernel.span or _UNKNOWN
-        self._unit = self._node(
-            f"distinct !DICompileUnit(language: DW_LANG_C99, file: !{self._file(self._home.file)}, "
+        self._unit = self.node(
+            f"distinct !DICompileUnit(language: DW_LANG_C99, file: !{self.file(self.home.file)}, "
             'producer: "heald", isOptimized: true, runtimeVersion: 0, '
             "emissionKind: LineTablesOnly)"
         )
-        self._type = self._node(f"!DISubroutineType(types: !{self._node('!{null}')})")
-        self._range = self._subprogram(kernel.name, self._home, range_)
-        self._body = self._subprogram(kernel.name, self._home, body)
-        self._call = self._node(
-            f"!DILocation(line: {self._home.line}, column: 1, scope: !{self._range})"
+        self._type = self.node(f"!DISubroutineType(types: !{self.node('!{null}')})")
+
+    def lines(self) -> list[str]:
+        """The module's metadata."""
+        version = self.node('!{i32 2, !"Debug Info Version", i32 3}')
+        format_ = self.node('!{i32 7, !"Dwarf Version", i32 4}')
+        return [
+            f"!llvm.dbg.cu = !{{!{self._unit}}}",
+            f"!llvm.module.flags = !{{!{version}, !{format_}}}",
+            *self._nodes,
+        ]
+
+    def node(self, text: str) -> int:
+        """One more node; gives its number."""
+        number = self._first + len(self._nodes)
+        self._nodes.append(f"!{number} = {text}")
+        return number
+
+    def file(self, name: str) -> int:
+        """The node of a file."""
+        known = self._files.get(name)
+        if known is None:
+            path = PurePath(name)
+            folder = _quoted(str(path.parent))
+            known = self.node(f"!DIFile(filename: {_quoted(path.name)}, directory: {folder})")
+            self._files[name] = known
+        return known
+
+    def subprogram(self, name: str, span: Span, symbol: str) -> int:
+        """The node of a function."""
+        file = self.file(span.file)
+        return self.node(
+            f"distinct !DISubprogram(name: {_quoted(name)}, linkageName: {_quoted(symbol)}, "
+            f"scope: !{file}, file: !{file}, line: {span.line}, type: !{self._type}, "
+            f"scopeLine: {span.line}, "
+            f"spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !{self._unit})"
+        )
+
+
+class Places:
+    """The places of one body function and of the range function that calls it."""
+
+    def __init__(self, module: Locations, *, range_: str, body: str) -> None:
+        self._module = module
+        self._scopes: dict[tuple[str, bool], int] = {}
+        self._places: dict[Span, int] = {}
+        self._range = module.subprogram(module.name, module.home, range_)
+        self._body = module.subprogram(module.name, module.home, body)
+        self._call = module.node(
+            f"!DILocation(line: {module.home.line}, column: 1, scope: !{self._range})"
         )
 
     def of_range(self) -> str:
@@ -49,52 +93,19 @@ class Locations:
         return f" !dbg !{self._body}"
 
     def of_call(self) -> str:
-        """What the call of the body says."""
+        """What a call in the range function says."""
         return f", !dbg !{self._call}"
 
     def at(self, span: Span | None) -> str:
         """What an instruction of the body that comes from ``span`` says."""
-        return f", !dbg !{self._place(span or self._home)}"
-
-    def lines(self) -> list[str]:
-        """The module's metadata."""
-        version = self._node('!{i32 2, !"Debug Info Version", i32 3}')
-        format_ = self._node('!{i32 7, !"Dwarf Version", i32 4}')
-        return [
-            f"!llvm.dbg.cu = !{{!{self._unit}}}",
-            f"!llvm.module.flags = !{{!{version}, !{format_}}}",
-            *self._nodes,
-        ]
-
-    def _node(self, text: str) -> int:
-        number = self._first + len(self._nodes)
-        self._nodes.append(f"!{number} = {text}")
-        return number
-
-    def _file(self, name: str) -> int:
-        known = self._files.get(name)
-        if known is None:
-            path = PurePath(name)
-            folder = _quoted(str(path.parent))
-            known = self._node(f"!DIFile(filename: {_quoted(path.name)}, directory: {folder})")
-            self._files[name] = known
-        return known
-
-    def _subprogram(self, name: str, span: Span, symbol: str) -> int:
-        file = self._file(span.file)
-        return self._node(
-            f"distinct !DISubprogram(name: {_quoted(name)}, linkageName: {_quoted(symbol)}, "
-            f"scope: !{file}, file: !{file}, line: {span.line}, type: !{self._type}, "
-            f"scopeLine: {span.line}, "
-            f"spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !{self._unit})"
-        )
+        return f", !dbg !{self._place(span or self._module.home)}"
 
     def _place(self, span: Span) -> int:
         known = self._places.get(span)
         if known is None:
             call = span.inlined_at
             outer = "" if call is None else f", inlinedAt: !{self._place(call)}"
-            known = self._node(
+            known = self._module.node(
                 f"!DILocation(line: {span.line}, column: {span.col + 1}, "
                 f"scope: !{self._scope(span)}{outer})"
             )
@@ -103,16 +114,16 @@ class Locations:
 
     def _scope(self, span: Span) -> int:
         inlined = span.inlined_at is not None
-        if not inlined and span.file == self._home.file:
+        if not inlined and span.file == self._module.home.file:
             return self._body
         known = self._scopes.get((span.file, inlined))
         if known is None:
             if inlined:
                 stem = PurePath(span.file).stem
-                known = self._subprogram(stem, span, stem)
+                known = self._module.subprogram(stem, span, stem)
             else:
-                file = self._file(span.file)
-                known = self._node(
+                file = self._module.file(span.file)
+                known = self._module.node(
                     f"!DILexicalBlockFile(scope: !{self._body}, file: !{file}, discriminator: 0)"
                 )
             self._scopes[span.file, inlined] = known

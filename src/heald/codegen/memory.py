@@ -12,16 +12,17 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from heald.artifact import FaultKind
-from heald.codegen.body import ArrayNames, Body, is_guarded, zeros_of
+from heald.codegen.body import ArrayNames, Body, zeros_of
 from heald.codegen.faults import checked, record_fault
 from heald.codegen.spelling import bits_type, memory_type, scalar_type
 from heald.diagnostics import CompileError, Diagnostic, InternalError
 from heald.ir import Op, Value
+from heald.passes.facts import is_guarded
 from heald.types import Array, Scalar, b1, leaf_offsets, leaves, size_of
 
 LOCAL_BYTES = 256 * 1024
 """What the local arrays of one thread may take of the stack; a worker may have 2 MiB."""
-_LOCAL_ALIGNMENT = 16
+_LOCAL_ALIGNMENT = 64
 
 
 # -- elements --------------------------------------------------------------------------------------
@@ -179,7 +180,6 @@ def emit_alloc(body: Body, op: Op) -> None:
     """``alloc``: room at the head of the function, zeroed at each execution."""
     t = op.result.type
     assert isinstance(t, Array)
-    assert t.shape is not None
     total = size_of(t)
     body.local_bytes += total
     if body.local_bytes > LOCAL_BYTES:
@@ -192,16 +192,21 @@ def emit_alloc(body: Body, op: Op) -> None:
                 hint="pass a global array with a row for each thread",
             )
         )
-    w = body.writer
+    body.names[op.result] = allocate(body, t, 1).components
+
+
+def allocate(body: Body, t: Array, copies: int) -> ArrayNames:
+    """Zeroed room for ``copies`` of a local array, those of an element side by side."""
+    assert t.shape is not None
+    w, total = body.writer, size_of(t) * copies
     place = w.reserve()
     body.allocas.append(f"{place} = alloca [{total} x i8], align {_LOCAL_ALIGNMENT}")
     w.do(f"call void @llvm.memset.p0.i64(ptr {place}, i8 0, i64 {total}, i1 false)")
-    strides, step = [], size_of(t.dtype)
+    strides, step = [], size_of(t.dtype) * copies
     for extent in reversed(t.shape):
         strides.append(str(step))
         step *= extent
-    array = ArrayNames(place, tuple(map(str, t.shape)), tuple(reversed(strides)))
-    body.names[op.result] = array.components
+    return ArrayNames(place, tuple(map(str, t.shape)), tuple(reversed(strides)))
 
 
 # -- shape -----------------------------------------------------------------------------------------

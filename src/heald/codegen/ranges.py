@@ -8,7 +8,7 @@ dividing once, the others by carrying.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from heald.artifact import abi
 from heald.codegen.body import BLOCK_DIM, HEADER, THREAD, ParameterLeaf
@@ -25,8 +25,8 @@ DIMS = 4
 _MXCSR = 0x1F80
 
 
-def entry_text(entry: str) -> str:
-    """The entry: the range function, in the floating-point state that kernels are promised.
+def entry_text(entry: str, start: str) -> str:
+    """The entry: the function ``start``, in the floating-point state that kernels are promised.
 
     That is the state at the start of a process: round to nearest, subnormals kept, no traps.  A
     library linked with -ffast-math may have changed it, in this thread or in those of a team.  The
@@ -39,7 +39,7 @@ define void @{entry}({ARGUMENTS}) #2 {{
   call void @llvm.x86.sse.stmxcsr(ptr %saved)
   store i32 {_MXCSR}, ptr %state, align 4
   call void @llvm.x86.sse.ldmxcsr(ptr %state)
-  call void @{RANGE}({ARGUMENTS})
+  call void @{start}({ARGUMENTS})
   call void @llvm.x86.sse.ldmxcsr(ptr %saved)
   ret void
 }}"""
@@ -73,7 +73,7 @@ def emit_range(kernel: Kernel, rank: int, used: Sequence[ParameterLeaf], call_pl
     w.start("entry")
     w.branch(w.ins("icmp slt i64 %lo, %hi"), "unpack", "exit")
     w.start("unpack")
-    _unpack(w, kernel, used)
+    unpack(w, kernel, used)
     call = f"call void @{BODY}({body_arguments(rank, used)}){call_place}"
     if rank == 0:
         _run_flat(w, call)
@@ -87,7 +87,7 @@ def emit_range(kernel: Kernel, rank: int, used: Sequence[ParameterLeaf], call_pl
 # -- arguments -------------------------------------------------------------------------------------
 
 
-def _unpack(w: Writer, kernel: Kernel, used: Sequence[ParameterLeaf]) -> None:
+def unpack(w: Writer, kernel: Kernel, used: Sequence[ParameterLeaf]) -> None:
     """Read header and arguments into the names that the body takes."""
     for axis in range(DIMS):
         _read(w, HEADER, abi.HEADER_DIM + 8 * axis, "i64", launch_extent(axis))
@@ -129,16 +129,45 @@ def _run_flat(w: Writer, call: str) -> None:
 def _run_segments(w: Writer, rank: int, call: str) -> None:
     """Threads of a kernel that reads ``rank`` coordinates.
 
-    ``rest`` is the product of the extents that it does not read.  A segment is a row of the last
-    coordinate where that is 1, else the ``rest`` threads that share all coordinates.
+    A segment is a row of the last coordinate where the launch has no dims beyond, else the threads
+    that share all coordinates.
     """
-    last = rank - 1
+    rest = unread_extent(w, rank)
+    single = w.ins(f"icmp eq i64 {rest}, 1")
+    growth = w.ins(f"zext i1 {single} to i64")
+    x = coordinate(rank - 1)
+
+    def row() -> str:
+        w.do("br label %thread.run")
+        w.start("thread.run")
+        for name, a, b in ((THREAD, "%segment.begin", "%t.next"), (x, "%x.begin", "%x.next")):
+            w.lines.append(f"  {name} = {phi('i64', [('segment', a), ('thread.run', b)])}")
+        w.lines.append(f"  {call}")
+        w.lines.append(f"  %t.next = add nuw nsw i64 {THREAD}, 1")
+        w.lines.append(f"  %x.next = add i64 {x}, {growth}")
+        w.branch(w.ins("icmp slt i64 %t.next, %segment.stop"), "thread.run", "row.end")
+        w.start("row.end")
+        return w.ins(f"add i64 %x.next, {w.ins(f'sub i64 1, {growth}')}")
+
+    emit_segments(w, rank, rest, single, row)
+
+
+def unread_extent(w: Writer, rank: int) -> str:
+    """The product of the launch extents that a kernel does not read."""
     rest = "1"
     for axis in range(rank, DIMS):
         rest = w.ins(f"mul i64 {rest}, {launch_extent(axis)}")
-    single = w.ins(f"icmp eq i64 {rest}, 1")
-    growth = w.ins(f"zext i1 {single} to i64")
-    hold = w.ins(f"sub i64 1, {growth}")
+    return rest
+
+
+def emit_segments(w: Writer, rank: int, rest: str, single: str, row: Callable[[], str]) -> None:
+    """Segments from %lo to %hi, then a jump to ``exit``.
+
+    ``rest`` is the product of the extents that the kernel does not read, ``single`` says that it
+    is 1.  ``row`` begins in the block ``segment``, runs the threads from %segment.begin (whose last
+    coordinate is %x.begin) to %segment.stop, and gives the last coordinate of the thread behind.
+    """
+    before, last = w.block, rank - 1
     quotient = w.ins(f"udiv i64 %lo, {rest}")
     start = [""] * rank
     for axis in range(last, 0, -1):
@@ -162,24 +191,14 @@ def _run_segments(w: Writer, rank: int, call: str) -> None:
         *(f"{x}.next" for x in outer),
     ]
     for name, a, b in zip(names, starts, following, strict=True):
-        w.lines.append(f"  {name} = {phi('i64', [('unpack', a), ('segment.next', b)])}")
+        w.lines.append(f"  {name} = {phi('i64', [(before, a), ('segment.next', b)])}")
     w.lines.append("  %segment.stop = call i64 @llvm.smin.i64(i64 %segment.end, i64 %hi)")
-    w.do("br label %thread.run")
-
-    w.start("thread.run")
-    for name, a, b in (
-        (THREAD, "%segment.begin", "%t.next"),
-        (coordinate(last), "%x.begin", "%x.next"),
-    ):
-        w.lines.append(f"  {name} = {phi('i64', [('segment', a), ('thread.run', b)])}")
-    w.lines.append(f"  {call}")
-    w.lines.append(f"  %t.next = add nuw nsw i64 {THREAD}, 1")
-    w.lines.append(f"  %x.next = add i64 {coordinate(last)}, {growth}")
-    w.branch(w.ins("icmp slt i64 %t.next, %segment.stop"), "thread.run", "segment.next")
+    position = row()
+    w.do("br label %segment.next")
 
     w.start("segment.next")
     w.lines.append(f"  %segment.end.next = add i64 %segment.end, {length}")
-    _carry(w, rank, w.ins(f"add i64 %x.next, {hold}"))
+    _carry(w, rank, position)
     w.branch(w.ins("icmp slt i64 %segment.stop, %hi"), "segment", "exit")
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from heald.artifact import FaultKind, abi
-from heald.codegen.body import HEADER, Body, is_guarded, types_of, zeros_of
+from heald.codegen.body import HEADER, Body, types_of, zeros_of
 from heald.codegen.faults import checked, record_fault
 from heald.codegen.memory import conjunction, load_scalar
 from heald.codegen.writer import INVARIANT
 from heald.ir import Op
+from heald.passes.facts import is_guarded
 from heald.types import Scalar
 
 _INDEX_MASK = (1 << abi.HANDLE_GENERATION_SHIFT) - 1
@@ -15,6 +16,22 @@ _INDEX_MASK = (1 << abi.HANDLE_GENERATION_SHIFT) - 1
 
 def emit_resource(body: Body, op: Op) -> None:
     """``resource_array`` and ``resource_scalar``; a bad handle gives an extent of 0, or 0."""
+    good, place = locate(body, op)
+    if good is None:
+        body.names[op.result] = read_slot(body, op, place)
+        return
+    body.names[op.result] = checked(
+        body,
+        good,
+        lambda: record_fault(body, op, FaultKind.HANDLE),
+        lambda: read_slot(body, op, place),
+        nothing(op),
+        types_of([op.result]),
+    )
+
+
+def locate(body: Body, op: Op) -> tuple[str | None, str]:
+    """Whether the handle is good, an i1 (None where nobody asks), and the address of its record."""
     w = body.writer
     handle = body.name(op.operands[0])
     index = w.ins(f"and i64 {handle}, {_INDEX_MASK}")
@@ -33,28 +50,21 @@ def emit_resource(body: Body, op: Op) -> None:
     table = _field(body, HEADER, abi.HEADER_RESOURCES, "ptr")
     offset = w.ins(f"mul i64 {index}, {abi.RESOURCE_SIZE}")
     record = w.ins(f"getelementptr i8, ptr {table}, i64 {offset}")
-
-    def run() -> tuple[str, ...]:
-        return _read(body, op, record)
-
     if not holds:
-        body.names[op.result] = run()
-        return
+        return None, record
     held = _field(body, record, abi.RESOURCE_HANDLE, "i64")
     holds.append(w.ins(f"icmp eq i64 {held}, {handle}"))
+    return conjunction(body, holds), record
+
+
+def nothing(op: Op) -> list[str]:
+    """What a bad handle gives."""
     t = op.result.type
-    none = zeros_of([t]) if isinstance(t, Scalar) else ["null", "0", "0"]
-    body.names[op.result] = checked(
-        body,
-        conjunction(body, holds),
-        lambda: record_fault(body, op, FaultKind.HANDLE),
-        run,
-        none,
-        types_of([op.result]),
-    )
+    return zeros_of([t]) if isinstance(t, Scalar) else ["null", "0", "0"]
 
 
-def _read(body: Body, op: Op, record: str) -> tuple[str, ...]:
+def read_slot(body: Body, op: Op, record: str) -> tuple[str, ...]:
+    """What the slot of a record holds."""
     slot = op.attrs["slot"]
     assert isinstance(slot, int)
     t = op.result.type

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from heald.artifact import FaultKind
-from heald.codegen.body import Body, is_guarded
+from heald.codegen.body import Body
 from heald.codegen.faults import checked, record_fault
 from heald.codegen.memory import address, conjunction
 from heald.ir import Op, Value
+from heald.passes.facts import is_guarded
 
 
 @dataclass(frozen=True, slots=True)
-class _Axis:
+class Axis:
     """What a view does with one axis of its array; all names are i64, ``holds`` is i1.
 
     Attributes:
@@ -40,7 +41,7 @@ def emit_subview(body: Body, op: Op) -> None:
     assert isinstance(kinds, str)
     rest = iter(op.operands[1:])
     axes = [
-        _view_axis(body, kind, rest, extent, stride)
+        view_axis(body, kind, rest, extent, stride)
         for kind, extent, stride in zip(kinds, source.extents, source.strides, strict=True)
     ]
     kept = [axis.kept for axis in axes if axis.kept is not None]
@@ -62,17 +63,17 @@ def emit_subview(body: Body, op: Op) -> None:
     body.names[op.result] = (place, *extents, *(stride for _, stride in kept))
 
 
-def _view_axis(body: Body, kind: str, operands: Iterator[Value], extent: str, stride: str) -> _Axis:
+def view_axis(body: Body, kind: str, operands: Iterator[Value], extent: str, stride: str) -> Axis:
     """Read the operands of one axis.  Conditions that nobody asks for cost nothing in the end."""
     w = body.writer
     if kind == "f":
-        return _Axis("0", (extent, stride))
+        return Axis("0", (extent, stride))
     start = body.extend(next(operands))
     begins = w.ins(f"icmp ult i64 {start}, {extent}")
     if kind == "i":
-        return _Axis(start, None, begins, start)
+        return Axis(start, None, begins, start)
     count, step = body.extend(next(operands)), body.extend(next(operands))
-    kept = (count, w.ins(f"mul i64 {stride}, {step}"))
+    kept = (count, stride if step == "1" else w.ins(f"mul i64 {stride}, {step}"))
     some = w.ins(f"icmp sgt i64 {count}, 0")
     less = w.ins(f"sub i64 {count}, 1")
     length, length_wraps = _with_overflow(body, "smul", less, step)
@@ -82,7 +83,7 @@ def _view_axis(body: Body, kind: str, operands: Iterator[Value], extent: str, st
     ends = w.ins(f"icmp ult i64 {last}, {extent}")
     filled = conjunction(body, [some, begins, exact, ends])
     holds = w.ins(f"or i1 {w.ins(f'icmp eq i64 {count}, 0')}, {filled}")
-    return _Axis(start, kept, holds, w.ins(f"select i1 {begins}, i64 {last}, i64 {start}"))
+    return Axis(start, kept, holds, w.ins(f"select i1 {begins}, i64 {last}, i64 {start}"))
 
 
 def _with_overflow(body: Body, how: str, lhs: str, rhs: str) -> tuple[str, str]:

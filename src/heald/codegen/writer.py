@@ -58,6 +58,10 @@ class Writer:
         """Overload suffix of intrinsics at the current width."""
         return intrinsic_suffix(t, self.width)
 
+    def divide(self, how: str, t: Scalar, lhs: str, rhs: str) -> str:
+        """``sdiv``, ``srem``, ``udiv`` or ``urem`` of operands for which it is defined."""
+        return self.ins(f"{how} {self.type(t)} {lhs}, {rhs}")
+
     # -- instructions and blocks -------------------------------------------------------------------
 
     def do(self, text: str) -> None:

@@ -32,6 +32,9 @@ class Emit(Protocol):
     def suffix(self, t: Scalar) -> str:
         """Overload suffix of intrinsics at the current width: ``f32`` or ``v8f32``."""
 
+    def divide(self, how: str, t: Scalar, lhs: str, rhs: str) -> str:
+        """``sdiv``, ``srem``, ``udiv`` or ``urem`` of operands for which it is defined."""
+
 
 class Smt(Protocol):
     """What ``smt`` may ask of a solver encoding; ``heald.proof`` has the implementations.

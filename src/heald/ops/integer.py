@@ -104,7 +104,7 @@ def _lower_quotient(how: str) -> Lower:
 
     def lower(emit: Emit, op: Op, a: str, b: str) -> str:
         t = result_type(op)
-        quotient = lowering.binary(emit, how, t, a, _safe_divisor(emit, t, b))
+        quotient = emit.divide(how, t, a, _safe_divisor(emit, t, b))
         if t.kind == "i":
             minus = lowering.binary(emit, "icmp eq", t, b, emit.splat(t, -1))
             negated = lowering.binary(emit, "sub", t, emit.splat(t, 0), a)
@@ -120,7 +120,7 @@ def _lower_remainder(how: str) -> Lower:
 
     def lower(emit: Emit, op: Op, a: str, b: str) -> str:
         t = result_type(op)
-        return lowering.binary(emit, how, t, a, _safe_divisor(emit, t, b))
+        return emit.divide(how, t, a, _safe_divisor(emit, t, b))
 
     return lower
 

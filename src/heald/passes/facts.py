@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from heald.ir import ATOMICS, STRUCTURAL, Effect, Kernel, Op, Region, Value, walk
+from heald.ir import ATOMICS, OBLIGATIONS, STRUCTURAL, Effect, Kernel, Op, Region, Value, walk
 from heald.ops import TABLE
 from heald.types import Array
 
@@ -32,6 +32,11 @@ def note_constant(op: Op, constants: dict[Value, bool | int | float]) -> None:
     number = op.attrs["value"]
     assert isinstance(number, bool | int | float)
     constants[op.results[0]] = number
+
+
+def is_guarded(op: Op) -> bool:
+    """Does ``op`` have to check itself?  Before the pass ``guard`` every op does."""
+    return op.name in OBLIGATIONS and op.attrs.get("guard", True) is True
 
 
 def may_have_step_zero(op: Op, constants: Constants) -> bool:

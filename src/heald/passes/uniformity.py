@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heald.diagnostics import InternalError
-from heald.ir import Kernel, Op, Region, Value
-from heald.passes.facts import Constants, constants_of, launch_rank
-from heald.passes.guard import is_guarded
+from heald.ir import ATOMICS, LOOPS, Kernel, Op, Region, Value
+from heald.passes.facts import Constants, constants_of, is_guarded, launch_rank, space_of
 from heald.types import Array, i32, i64, u32, u64
 
 _STEP_LIMIT = 1 << 16
@@ -32,13 +31,17 @@ class Uniformity:
             type); 0 says that all lanes share it.  A value without an entry varies freely.  An
             array has an entry (0) where its address is shared; of a local array every lane has its
             own copy nevertheless.
+        exact: values that grow evenly without wrapping around, such as the launch index itself.
         ragged: arrays of which extents or byte strides differ between lanes.
         divergent: branches and loops that lanes leave on different ways.
+        late: ops that may run after an effect of the same thread.
     """
 
     steps: Mapping[Value, int]
+    exact: frozenset[Value]
     ragged: frozenset[Value]
     divergent: frozenset[Op]
+    late: frozenset[Op]
 
     def is_uniform(self, value: Value) -> bool:
         """Do all lanes share the value?"""
@@ -60,9 +63,16 @@ def analyse_uniformity(kernel: Kernel) -> Uniformity:
     Raises:
         InternalError: the kernel has structured exits; ``normalise_exits`` comes before.
     """
-    analysis = _Analysis(constants_of(kernel), launch_rank(kernel) - 1)
+    late = find_late(kernel)
+    analysis = _Analysis(constants_of(kernel), launch_rank(kernel) - 1, late)
     analysis.run(kernel)
-    return Uniformity(analysis.steps, frozenset(analysis.ragged), frozenset(analysis.divergent))
+    return Uniformity(
+        analysis.steps,
+        frozenset(analysis.exact),
+        frozenset(analysis.ragged),
+        frozenset(analysis.divergent),
+        late,
+    )
 
 
 @dataclass(slots=True)
@@ -74,7 +84,9 @@ class _Analysis:
 
     constants: Constants
     axis: int
+    late: frozenset[Op]
     steps: dict[Value, int] = field(default_factory=dict)
+    exact: set[Value] = field(default_factory=set)
     ragged: set[Value] = field(default_factory=set)
     divergent: set[Op] = field(default_factory=set)
     free: set[Value] = field(default_factory=set)
@@ -163,6 +175,10 @@ class _Analysis:
         match op.name:
             case "tid":
                 self._set(op.result, 1 if op.attrs["axis"] == self.axis else 0)
+                self.exact.add(op.result)
+            case "sext" | "zext" if op.operands[0] in self.exact:
+                self._set(op.result, steps[0])
+                self.exact.add(op.result)
             case "alloc":
                 self._set(op.result, 0)
             case "dim" | "stride":
@@ -180,14 +196,12 @@ class _Analysis:
                     self._set(op.result, self._even(op, steps))
 
     def _array(self, op: Op, steps: list[int | None]) -> None:
-        """A view: its base, then operands of which some move it and some shape it."""
-        if any(s != 0 for s in steps):
-            shaping = not all(kind in "if" for kind in str(op.attrs.get("axes", "")))
-            if op.name == "resource_array" or shaping or is_guarded(op):
-                self.ragged.add(op.result)
-        else:
+        """A view or a resource's array.  Where a guard fails too late it has no elements."""
+        if all(s == 0 for s in steps):
             self._set(op.result, 0)
-        if op.operands[0] in self.ragged:
+            return
+        kinds = str(op.attrs.get("axes", "s"))
+        if op.operands[0] in self.ragged or "s" in kinds or (is_guarded(op) and op in self.late):
             self.ragged.add(op.result)
 
     def _even(self, op: Op, steps: list[int | None]) -> int | None:
@@ -219,3 +233,32 @@ class _Analysis:
             case name if name in _KEEP_STEP:
                 return steps[0] if op.operands[0].type in _EVEN_TYPES else None
         return None
+
+
+# -- effects ---------------------------------------------------------------------------------------
+
+
+def has_effect(op: Op) -> bool:
+    """Does running ``op`` (its regions included) twice differ from running it once?
+
+    A store to a local array does not count: whoever starts anew starts with new ones.
+    """
+    if op.name == "store":
+        return space_of(op) != "local"
+    return op.name in ATOMICS or any(has_effect(o) for region in op.regions for o in region.ops)
+
+
+def find_late(kernel: Kernel) -> frozenset[Op]:
+    """Ops that may run after an effect of the same thread; before all, it can be started anew."""
+    found: set[Op] = set()
+    _find_late(kernel.body, False, found)
+    return frozenset(found)
+
+
+def _find_late(region: Region, late: bool, found: set[Op]) -> None:
+    for op in region.ops:
+        if late:
+            found.add(op)
+        for inner in op.regions:
+            _find_late(inner, late or (op.name in LOOPS and has_effect(op)), found)
+        late = late or has_effect(op)

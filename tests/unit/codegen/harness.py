@@ -139,9 +139,9 @@ PRINT_CAPACITY = 4096
 
 
 @cache
-def compiled(kernel: Kernel) -> tuple[Artifact, Any]:
-    """The artifact of a kernel and its loaded code."""
-    artifact = build(kernel, host_target())
+def compiled(kernel: Kernel, wide: Kernel | None = None) -> tuple[Artifact, Any]:
+    """The artifact of a kernel and its loaded code; with ``wide`` of its widened form."""
+    artifact = build(kernel, host_target(), wide=wide)
     return artifact, load(artifact)
 
 
@@ -182,8 +182,10 @@ class Launch:
         block_dim: int = 256,
         resources: np.ndarray | None = None,
         print_capacity: int = PRINT_CAPACITY,
+        wide: Kernel | None = None,
     ) -> None:
         self.kernel = kernel
+        self.wide = wide
         self.total = prod(dims)
         self.args = ctypes.create_string_buffer(pack(kernel, args) + b"\0" * 8)
         self.fault = np.zeros(abi.FAULT_SIZE // 8, np.int64)
@@ -203,14 +205,17 @@ class Launch:
     def pointers(self) -> tuple[int, int]:
         return self.header.ctypes.data, ctypes.addressof(self.args)
 
+    def compiled(self) -> tuple[Artifact, Any]:
+        return compiled(self.kernel) if self.wide is None else compiled(self.kernel, self.wide)
+
     def run(self, lo: int = 0, hi: int | None = None) -> None:
         """Run the threads lo to hi in this thread."""
-        _, code = compiled(self.kernel)
+        _, code = self.compiled()
         _ENTRY(code.address)(*self.pointers, lo, self.total if hi is None else hi)
 
     def share(self, launcher: int, cores: int) -> None:
         """Run all threads by a parallel launcher."""
-        _, code = compiled(self.kernel)
+        _, code = self.compiled()
         LAUNCHER(launcher)(code.address, *self.pointers, self.total, cores)
 
     def result(self) -> Result:
@@ -225,7 +230,7 @@ class Launch:
         return Result(fault, self._records(used // 8), dropped)
 
     def _records(self, words: int) -> list[tuple[int, ...]]:
-        artifact, _ = compiled(self.kernel)
+        artifact, _ = self.compiled()
         data, found, at = self.print[abi.PRINT_DATA // 8 :], [], 0
         while at < words:
             size = 3 + len(artifact.formats[int(data[at + 2])].kinds)

@@ -52,6 +52,9 @@ class Text:
             text = str(bool(value)).lower() if t is b1 else str(int(value))
         return text if self.width == 1 else f"splat ({self.element(t)} {text})"
 
+    def divide(self, how: str, t: Scalar, lhs: str, rhs: str) -> str:
+        return self.ins(f"{how} {self.type(t)} {lhs}, {rhs}")
+
 
 def function_name(case: Case, width: int) -> str:
     return re.sub(r"\W", "_", f"{case}-{width}")

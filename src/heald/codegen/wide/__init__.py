@@ -1,0 +1,1 @@
+"""Widened code: one stream of vector instructions runs several neighbouring threads, its lanes."""

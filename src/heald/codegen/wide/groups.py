@@ -1,0 +1,106 @@
+"""Leaves of one element that are accessed together.
+
+The pass ``scalarise`` splits an access to a vector or struct into one for each leaf.  Elements of
+neighbouring lanes lie side by side, so all leaves of all lanes are one stretch of memory: it moves
+as one long vector, which shuffles take apart or put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from heald.codegen.memory import element
+from heald.codegen.spelling import intrinsic_suffix, memory_type
+from heald.codegen.wide.body import WideBody
+from heald.codegen.wide.places import Access, first_address
+from heald.ir import Op
+from heald.types import Array, Scalar, b1, leaves, size_of, u8
+
+_MOST_LEAVES = 4
+"""Beyond, shuffling costs more than gathering leaf by leaf."""
+
+
+def companions(op: Op, following: Sequence[Op]) -> list[Op]:
+    """The accesses right behind ``op`` that differ from it in their leaf (and value) only."""
+    found: list[Op] = []
+    place = op.operands if op.name == "load" else op.operands[:-1]
+    seen = {op.attrs.get("leaf")}
+    for other in following:
+        leaf = other.attrs.get("leaf")
+        own = other.operands if other.name == "load" else other.operands[:-1]
+        same = other.name == op.name and own == place and leaf is not None and leaf not in seen
+        if not same or other.attrs.get("guard") != op.attrs.get("guard"):
+            break
+        seen.add(leaf)
+        found.append(other)
+    return found
+
+
+def suffix(t: Scalar) -> str:
+    """The overload suffix of one element in memory."""
+    return intrinsic_suffix(u8 if t is b1 else t)
+
+
+def _packed_leaf(body: WideBody, access: Access) -> tuple[Scalar, int] | None:
+    """Type and number of the leaves of elements that form one stretch, or None."""
+    array = access.array.type
+    assert isinstance(array, Array)
+    parts = leaves(array.dtype)
+    first = parts[0]
+    if not isinstance(first, Scalar) or first is b1 or not 1 < len(parts) <= _MOST_LEAVES:
+        return None
+    size = len(parts) * size_of(first)
+    if any(part is not first for part in parts) or size != size_of(array.dtype):
+        return None
+    step = None if access.local else access.lane_step(body)
+    return (first, len(parts)) if step == size else None
+
+
+def load_packed(body: WideBody, group: Sequence[Op], access: Access) -> list[str] | None:
+    """The leaves of a group out of one long vector; None where that is not possible."""
+    packed = _packed_leaf(body, access)
+    if packed is None or body.mask is not None or 2 * len(group) < packed[1]:
+        return None
+    t, count = packed
+    w, kind = body.writer, memory_type(t)
+    whole = f"<{count * body.width} x {kind}>"
+    stretch = w.ins(f"load {whole}, ptr {first_address(body, access, 0)}, align 1")
+    found = []
+    for op in group:
+        leaf = op.attrs["leaf"]
+        lanes = ", ".join(f"i32 {k * count + int(str(leaf))}" for k in range(body.width))
+        part = w.ins(
+            f"shufflevector {whole} {stretch}, {whole} poison, <{body.width} x i32> <{lanes}>"
+        )
+        if op.result in body.deciding:
+            part = w.ins(f"freeze <{body.width} x {kind}> {part}")
+        found.append(part)
+    return found
+
+
+def store_packed(body: WideBody, group: Sequence[Op], access: Access) -> bool:
+    """All leaves of a group as one long vector; False where that is not possible."""
+    packed = _packed_leaf(body, access)
+    if packed is None or body.mask is not None or len(group) != packed[1]:
+        return False
+    t, count = packed
+    w, kind, width = body.writer, memory_type(t), body.width
+    values = {element(op)[1] // size_of(t): body.vector(op.operands[-1]) for op in group}
+    parts, size = [values[leaf] for leaf in range(count)], width
+    while len(parts) > 1:  # side by side: pairs, then pairs of pairs
+        if len(parts) % 2:
+            parts.append("poison")
+        both = ", ".join(f"i32 {n}" for n in range(2 * size))
+        half, whole = f"<{size} x {kind}>", f"<{2 * size} x i32>"
+        parts = [
+            w.ins(f"shufflevector {half} {a}, {half} {b}, {whole} <{both}>")
+            for a, b in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        size *= 2
+    order = ", ".join(f"i32 {leaf * width + k}" for k in range(width) for leaf in range(count))
+    joined, whole = f"<{size} x {kind}>", f"<{count * width} x {kind}>"
+    mixed = w.ins(
+        f"shufflevector {joined} {parts[0]}, {joined} poison, <{count * width} x i32> <{order}>"
+    )
+    w.do(f"store {whole} {mixed}, ptr {first_address(body, access, 0)}, align 1")
+    return True

@@ -1,0 +1,268 @@
+"""Loads, stores and atomics of several threads at once.
+
+Elements that follow each other move as one vector, an element that all lanes share as a scalar;
+other elements are gathered and scattered.  Where several lanes store to one place the last of them
+wins, as it would if they ran one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from heald.artifact import FaultKind
+from heald.codegen.atomics import update
+from heald.codegen.body import zeros_of
+from heald.codegen.memory import element, load_scalar, store_scalar
+from heald.codegen.spelling import memory_type, scalar_type
+from heald.codegen.wide import groups
+from heald.codegen.wide.body import WideBody
+from heald.codegen.wide.checks import checked, escape_unless, record
+from heald.codegen.wide.places import (
+    Access,
+    bounds_of,
+    fault_words,
+    first_address,
+    lane_addresses,
+)
+from heald.ir import ATOMICS, MEMORY, Op, Region
+from heald.passes.facts import is_guarded
+from heald.types import Scalar, b1, size_of
+
+
+def emit_access(body: WideBody, op: Op, following: Sequence[Op]) -> None:
+    """A load or store, with those of ``following`` that belong to the same elements."""
+    group = [op, *groups.companions(op, following)]
+    body.grouped.update(group[1:])
+    access = Access.of(body, op)
+    loads = op.name == "load"
+
+    def run() -> list[str]:
+        return _load(body, group, access) if loads else _store(body, group, access)
+
+    if not is_guarded(op) or op in body.ahead:
+        names = run()
+    else:
+        names = list(_guarded(body, group, access, run))
+    if loads:
+        body.name_all([o.result for o in group], names)
+
+
+def _guarded(
+    body: WideBody, group: Sequence[Op], access: Access, run: Callable[[], list[str]]
+) -> tuple[str, ...]:
+    op, bounds = group[0], bounds_of(body, access)
+
+    def fail() -> list[str]:
+        inside = bounds.lanes()
+        bad = body.both(body.mask, body.inverted(inside))
+        assert bad is not None
+        record(body, op, bad, FaultKind.BOUNDS, *fault_words(body, access))
+        if access.is_shared_address(body):
+            return zeros_of([o.result.type for o in group if o.results])
+        with body.masked(body.both(body.mask, inside)):
+            return _scattered(body, group, access)
+
+    types = [body.joined_type(o.result) for o in group if o.results]
+    return checked(body, op, bounds.good, run, fail, types)
+
+
+def check_ahead(body: WideBody, region: Region, position: int) -> None:
+    """Before the first effect, look at all guards behind it whose indices are there already.
+
+    Those that follow in the same region run certainly (or the threads end), so starting anew
+    because of them is not too early.
+    """
+    later = {v for op in region.ops[position:] for v in op.results}
+    for op in region.ops[position:]:
+        if op.name not in MEMORY or not is_guarded(op) or op in body.ahead:
+            continue
+        if later.isdisjoint(op.operands[: 1 + _rank(op)]):
+            escape_unless(body, bounds_of(body, Access.of(body, op)).good)
+            body.ahead.add(op)
+
+
+def _rank(op: Op) -> int:
+    return len(op.operands) - 1 - {"load": 0, "atomic_cas": 2}.get(op.name, 1)
+
+
+# -- loads -----------------------------------------------------------------------------------------
+
+
+def _load(body: WideBody, group: Sequence[Op], access: Access) -> list[str]:
+    if access.is_shared_address(body):
+        return [_load_shared(body, op, access) for op in group]
+    packed = groups.load_packed(body, group, access)
+    return packed if packed is not None else _scattered(body, group, access)
+
+
+def _load_shared(body: WideBody, op: Op, access: Access) -> str:
+    scalar, offset = element(op)
+    place = first_address(body, access, offset)
+    return load_scalar(body, scalar, place, frozen=op.result in body.deciding)
+
+
+def _scattered(body: WideBody, group: Sequence[Op], access: Access) -> list[str]:
+    """Every leaf from or to where it lies."""
+    found = []
+    for op in group:
+        scalar, offset = element(op)
+        if access.local:
+            offset *= body.width
+        size = size_of(scalar) if access.local else 0
+        step = access.lane_step(body)
+        if step is not None and step + size == size_of(scalar):
+            found += _move_dense(body, op, scalar, first_address(body, access, offset))
+        else:
+            places = _places(body, access, offset, step, size)
+            found += _move_each(body, op, scalar, places)
+    return found
+
+
+def _places(body: WideBody, access: Access, offset: int, step: int | None, size: int) -> str:
+    """Addresses of all lanes; the index of a lane that does not run may be anything."""
+    if step is None or body.mask is not None:
+        return lane_addresses(body, access, offset, size)
+    first = first_address(body, access, offset)
+    numbers = ", ".join(f"i64 {k * (step + size)}" for k in range(body.width))
+    return body.writer.ins(f"getelementptr i8, ptr {first}, <{body.width} x i64> <{numbers}>")
+
+
+def _move_dense(body: WideBody, op: Op, t: Scalar, place: str) -> list[str]:
+    """A vector of elements that follow each other."""
+    w, width = body.writer, body.width
+    kind = memory_type(t)
+    whole, name = f"<{width} x {kind}>", f"v{width}{groups.suffix(t)}.p0"
+    if op.name == "load":
+        if body.mask is None:
+            return [pinned(body, op, t, w.ins(f"load {whole}, ptr {place}, align 1"))]
+        arguments = f"ptr {place}, i32 1, {body.mask_type} {body.mask}, {whole} zeroinitializer"
+        found = w.ins(f"call {whole} @llvm.masked.load.{name}({arguments})")
+        return [pinned(body, op, t, found)]
+    value = to_memory(body, t, body.vector(op.operands[-1]))
+    if body.mask is None:
+        w.do(f"store {whole} {value}, ptr {place}, align 1")
+    else:
+        arguments = f"{whole} {value}, ptr {place}, i32 1, {body.mask_type} {body.mask}"
+        w.do(f"call void @llvm.masked.store.{name}({arguments})")
+    return []
+
+
+def _move_each(body: WideBody, op: Op, t: Scalar, places: str) -> list[str]:
+    """Gather or scatter."""
+    w, width = body.writer, body.width
+    whole, pointers = f"<{width} x {memory_type(t)}>", f"<{width} x ptr>"
+    name = f"v{width}{groups.suffix(t)}.v{width}p0"
+    mask = f"{body.mask_type} {body.active}"
+    if op.name == "load":
+        arguments = f"{pointers} {places}, i32 1, {mask}, {whole} zeroinitializer"
+        found = w.ins(f"call {whole} @llvm.masked.gather.{name}({arguments})")
+        return [pinned(body, op, t, found)]
+    value = to_memory(body, t, body.vector(op.operands[-1]))
+    arguments = f"{whole} {value}, {pointers} {places}, i32 1, {mask}"
+    w.do(f"call void @llvm.masked.scatter.{name}({arguments})")
+    return []
+
+
+def pinned(body: WideBody, op: Op, t: Scalar, name: str) -> str:
+    """A loaded vector as values; pinned down where others may write it and it decides something."""
+    w, whole = body.writer, f"<{body.width} x {memory_type(t)}>"
+    if op.result in body.deciding:
+        name = w.ins(f"freeze {whole} {name}")
+    return w.ins(f"icmp ne {whole} {name}, zeroinitializer") if t is b1 else name
+
+
+def to_memory(body: WideBody, t: Scalar, name: str) -> str:
+    """A vector as it lies in memory."""
+    if t is not b1:
+        return name
+    return body.writer.ins(f"zext {body.mask_type} {name} to <{body.width} x i8>")
+
+
+# -- stores ----------------------------------------------------------------------------------------
+
+
+def _store(body: WideBody, group: Sequence[Op], access: Access) -> list[str]:
+    if access.is_shared_address(body):
+        for op in group:
+            _store_shared(body, op, access)
+    elif not groups.store_packed(body, group, access):
+        _scattered(body, group, access)
+    return []
+
+
+def _store_shared(body: WideBody, op: Op, access: Access) -> None:
+    """To one place: the last lane that runs wins."""
+    w = body.writer
+    scalar, offset = element(op)
+    value = op.operands[-1]
+    name = body.name(value)
+    if not body.is_uniform(value):
+        whole = f"<{body.width} x {scalar_type(scalar)}>"
+        name = w.ins(f"extractelement {whole} {body.vector(value)}, i32 {_last_lane(body)}")
+    store_scalar(body, scalar, name, first_address(body, access, offset))
+
+
+def _last_lane(body: WideBody) -> str:
+    w = body.writer
+    if body.mask is None:
+        return str(body.width - 1)
+    bits = body.bits_of(body.mask)
+    zeros = w.ins(f"call i32 @llvm.ctlz.i32(i32 {bits}, i1 true)")
+    return w.ins(f"sub i32 31, {zeros}")
+
+
+# -- atomics ---------------------------------------------------------------------------------------
+
+
+def emit_atomic(body: WideBody, op: Op) -> None:
+    """An atomic whose old value nobody reads: lane by lane, the first one first."""
+    assert op.name in ATOMICS
+    access = Access.of(body, op)
+
+    def run() -> list[str]:
+        _update_lanes(body, op, access)
+        return []
+
+    if not is_guarded(op) or op in body.ahead:
+        run()
+        return
+    bounds = bounds_of(body, access)
+
+    def fail() -> list[str]:
+        inside = bounds.lanes()
+        bad = body.both(body.mask, body.inverted(inside))
+        assert bad is not None
+        record(body, op, bad, FaultKind.BOUNDS, *fault_words(body, access))
+        with body.masked(body.both(body.mask, inside)):
+            return run()
+
+    checked(body, op, bounds.good, run, fail, [])
+
+
+def _update_lanes(body: WideBody, op: Op, access: Access) -> None:
+    """A loop over the set bits of the mask."""
+    w = body.writer
+    scalar, offset = element(op)
+    shared = access.is_shared_address(body)
+    place = first_address(body, access, offset) if shared else lane_addresses(body, access, offset)
+    value = body.vector(op.operands[-1])
+    every = (1 << body.width) - 1
+    bits = str(every) if body.mask is None else body.bits_of(body.mask)
+    before = w.block
+    head, mark, (left,) = w.loop_head("lanes", 1)
+    run, end = w.label("lane"), w.label("updated")
+    w.branch(w.ins(f"icmp ne i32 {left}, 0"), run, end)
+    w.start(run)
+    lane = w.ins(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
+    own = place
+    if not shared:
+        own = w.ins(f"extractelement <{body.width} x ptr> {place}, i32 {lane}")
+    whole = f"<{body.width} x {scalar_type(scalar)}>"
+    given = w.ins(f"extractelement {whole} {value}, i32 {lane}")
+    w.width = 1
+    update(body, op, scalar, own, [given])
+    w.width = body.width
+    rest = w.ins(f"and i32 {left}, {w.ins(f'sub i32 {left}, 1')}")
+    w.do(f"br label %{head}")
+    w.close_head(mark, [left], ["i32"], [(before, [bits]), (w.block, [rest])])
+    w.start(end)

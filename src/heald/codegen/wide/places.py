@@ -1,0 +1,247 @@
+"""Where the elements that several threads access lie, and whether they lie inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from heald.codegen.body import ArrayNames
+from heald.codegen.memory import conjunction, is_shared
+from heald.codegen.wide.body import WideBody, lane_constants
+from heald.ir import Op, Value
+from heald.types import Array, i32, i64, size_of
+
+_HALF = 1 << 31
+_SCALES = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The array and index of a memory op.
+
+    Attributes:
+        array: the array.
+        names: names of its components.
+        index: one value an axis.
+        local: every lane has its own copy; element by element the copies lie side by side, so the
+            strides are ``width`` times those of one copy.
+    """
+
+    array: Value
+    names: ArrayNames
+    index: tuple[Value, ...]
+    local: bool
+
+    @staticmethod
+    def of(body: WideBody, op: Op) -> Access:
+        """The access of a load, store or atomic."""
+        array = op.operands[0]
+        assert isinstance(array.type, Array)
+        index = op.operands[1 : 1 + array.type.ndim]
+        return Access(array, body.array(array), index, not is_shared(array))
+
+    def is_shared_address(self, body: WideBody) -> bool:
+        """Do all lanes access one and the same element?"""
+        same = body.uniformity.are_uniform((self.array, *self.index))
+        return same and not self.local and not body.is_ragged(self.array)
+
+    def lane_step(self, body: WideBody) -> int | None:
+        """By how many bytes the element moves from lane to lane, where that is a known number."""
+        if body.has_lane_pointers(self.array) or body.is_ragged(self.array):
+            return None
+        total = 0
+        for value, stride in zip(self.index, self.names.strides, strict=True):
+            step = body.step(value)
+            if step is None or (step and not _is_number(stride)):
+                return None
+            total += step * int(stride) if step else 0
+        return total
+
+
+def first_address(body: WideBody, access: Access, offset: int) -> str:
+    """The address of the first lane's element, or of the leaf ``offset`` bytes into it."""
+    w = body.writer
+    terms = []
+    for value, stride in zip(access.index, access.names.strides, strict=True):
+        position = body.extend(value)
+        if position != "0":
+            terms.append(w.ins(f"mul i64 {position}, {stride}"))
+    return _moved(body, access.names.pointer, terms, offset)
+
+
+def _moved(body: WideBody, pointer: str, terms: Sequence[str], offset: int) -> str:
+    w = body.writer
+    parts = [*terms, str(offset)] if offset else list(terms)
+    if not parts:
+        return pointer
+    total = reduce(lambda a, b: w.ins(f"add i64 {a}, {b}"), parts)
+    return w.ins(f"getelementptr i8, ptr {pointer}, i64 {total}")
+
+
+def lane_addresses(body: WideBody, access: Access, offset: int, lane_bytes: int = 0) -> str:
+    """The addresses of the elements of all lanes, a vector of pointers.
+
+    What is shared goes into the base.  Where all elements lie within 2^31 bytes the rest takes 32
+    bits, which gather instructions are faster with.  ``lane_bytes`` is what the element of a lane
+    lies behind that of the lane before, besides the index.
+    """
+    w = body.writer
+    narrow = access.array in body.compact
+    shared, varying = [], []
+    for value, stride in zip(access.index, access.names.strides, strict=True):
+        if body.is_uniform(value) and not body.is_ragged(access.array):
+            position = body.extend(value)
+            if position != "0":
+                shared.append(w.ins(f"mul i64 {position}, {stride}"))
+        else:
+            varying.append((value, stride))
+    if body.has_lane_pointers(access.array):
+        moved = [body.spread("i64", term) for term in shared]
+        if lane_bytes:
+            moved.append(lane_constants("i64", [k * lane_bytes for k in range(body.width)]))
+        return _from_pointers(body, access, varying, moved, offset)
+    base = _moved(body, access.names.pointer, shared, offset)
+    whole = f"<{body.width} x {'i32' if narrow else 'i64'}>"
+    if narrow and len(varying) == 1 and not lane_bytes and int_or_none(varying[0][1]) in _SCALES:
+        position = w.ins(f"sext {whole} {_narrow(body, varying[0][0])} to <{body.width} x i64>")
+        unit = f"i{8 * int(varying[0][1])}"
+        return w.ins(f"getelementptr {unit}, ptr {base}, <{body.width} x i64> {position}")
+    terms = [_scaled(body, value, stride, narrow) for value, stride in varying]
+    if lane_bytes:
+        kind = "i32" if narrow else "i64"
+        terms.append(lane_constants(kind, [k * lane_bytes for k in range(body.width)]))
+    total = reduce(lambda a, b: w.ins(f"add {whole} {a}, {b}"), terms)
+    if narrow:
+        total = w.ins(f"sext {whole} {total} to <{body.width} x i64>")
+    return w.ins(f"getelementptr i8, ptr {base}, <{body.width} x i64> {total}")
+
+
+def _from_pointers(
+    body: WideBody,
+    access: Access,
+    varying: Sequence[tuple[Value, str]],
+    moved: Sequence[str],
+    offset: int,
+) -> str:
+    w, whole = body.writer, f"<{body.width} x i64>"
+    ragged = body.is_ragged(access.array)
+    terms = list(moved)
+    for value, stride in varying:
+        by = stride if ragged else body.spread("i64", stride)
+        terms.append(w.ins(f"mul {whole} {body.wide_extend(value)}, {by}"))
+    if offset:
+        terms.append(f"splat (i64 {offset})")
+    if not terms:
+        return access.names.pointer
+    total = reduce(lambda a, b: w.ins(f"add {whole} {a}, {b}"), terms)
+    pointers = f"<{body.width} x ptr>"
+    return w.ins(f"getelementptr i8, {pointers} {access.names.pointer}, {whole} {total}")
+
+
+def _narrow(body: WideBody, value: Value) -> str:
+    """An index as a vector of i32; one that lies inside fits."""
+    whole = body.vector(value)
+    if value.type is i32:
+        return whole
+    return body.writer.ins(f"trunc <{body.width} x i64> {whole} to <{body.width} x i32>")
+
+
+def _scaled(body: WideBody, value: Value, stride: str, narrow: bool) -> str:
+    w = body.writer
+    if not narrow:
+        by = body.spread("i64", stride)
+        return w.ins(f"mul <{body.width} x i64> {body.wide_extend(value)}, {by}")
+    by = stride if _is_number(stride) else w.ins(f"trunc i64 {stride} to i32")
+    by = body.spread("i32", by)
+    return w.ins(f"mul <{body.width} x i32> {_narrow(body, value)}, {by}")
+
+
+def _is_number(name: str) -> bool:
+    return not name.startswith("%")
+
+
+def int_or_none(name: str) -> int | None:
+    """The number that a name is, if it is one."""
+    return int(name) if _is_number(name) else None
+
+
+# -- bounds ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Is an access inside?
+
+    ``good`` is an i1: no lane that runs is outside.  ``lanes()`` writes the mask of the lanes whose
+    index is inside.
+    """
+
+    good: str
+    lanes: Callable[[], str]
+
+
+def bounds_of(body: WideBody, access: Access) -> Bounds:
+    """Whether every lane that runs has an index inside its array.
+
+    An index that grows evenly is inside in all lanes when it is in the first and the last one: it
+    cannot have wrapped between them, since what it grows by in all is far less than 2^31.
+    """
+
+    def lanes() -> str:
+        return lanes_inside(body, access)
+
+    w = body.writer
+    ends = [_last(body, value) for value in access.index]
+    if body.is_ragged(access.array) or any(end is None for end in ends):
+        return Bounds(body.all_active(lanes()), lanes)
+    even = any(body.step(value) for value in access.index)
+    if even and body.mask is not None:
+        return Bounds(body.all_active(lanes()), lanes)
+    parts = []
+    for value, end, extent in zip(access.index, ends, access.names.extents, strict=True):
+        parts.append(w.ins(f"icmp ult i64 {body.extend(value)}, {extent}"))
+        if body.step(value):
+            parts.append(w.ins(f"icmp ult i64 {end}, {extent}"))
+    return Bounds(conjunction(body, parts), lanes)
+
+
+def _last(body: WideBody, value: Value) -> str | None:
+    """The index of the last lane as i64, where it follows from that of the first."""
+    step, w = body.step(value), body.writer
+    if step is None:
+        return None
+    if step == 0:
+        return body.extend(value)
+    kind = "i64" if value.type is i64 else "i32"
+    last = w.ins(f"add {kind} {body.name(value)}, {step * (body.width - 1)}")
+    return last if kind == "i64" else w.ins(f"sext i32 {last} to i64")
+
+
+def lanes_inside(body: WideBody, access: Access) -> str:
+    """The mask of lanes whose index is inside."""
+    w = body.writer
+    parts = []
+    for k, value in enumerate(access.index):
+        extent = access.names.extents[k]
+        if value.type is i32 and not body.is_ragged(access.array):
+            # As unsigned numbers, negative indices are 2^31 or more.
+            least = w.ins(f"call i64 @llvm.umin.i64(i64 {extent}, i64 {_HALF})")
+            limit = body.spread("i32", w.ins(f"trunc i64 {least} to i32"))
+            parts.append(w.ins(f"icmp ult <{body.width} x i32> {body.vector(value)}, {limit}"))
+        else:
+            limit = extent if body.is_ragged(access.array) else body.spread("i64", extent)
+            whole = f"<{body.width} x i64>"
+            parts.append(w.ins(f"icmp ult {whole} {body.wide_extend(value)}, {limit}"))
+    return reduce(lambda a, b: w.ins(f"and {body.mask_type} {a}, {b}"), parts)
+
+
+def fault_words(body: WideBody, access: Access) -> tuple[list[str], list[str]]:
+    """Index and extents as a fault record shows them, vectors of i64."""
+    index = [body.wide_extend(value) for value in access.index]
+    return index, list(body.lane_extents(access.array, access.names))
+
+
+def local_bytes(array: Array, width: int) -> int:
+    """What the copies of a local array take together."""
+    return size_of(array) * width

@@ -1,0 +1,205 @@
+"""Widening over threads: whether a kernel may run several neighbouring threads in one stream of
+vector instructions, whether that pays, and how many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from heald.ir import ATOMICS, LOOPS, Kernel, Op, Region, Value, walk
+from heald.passes.facts import launch_rank
+from heald.passes.uniformity import Uniformity, analyse_uniformity
+from heald.types import Array, Scalar, size_of
+
+MAX_LOCAL_BYTES = 256 * 1024
+"""What the local arrays of all lanes together may take of the stack."""
+_BLOCK_OPS = frozenset(
+    {"block_sync", "shuffle", "vote", "thread_index", "block_index", "lane", "block_dim"}
+)
+_UNORDERED_ATOMICS = frozenset(
+    {
+        "atomic_add",
+        "atomic_sub",
+        "atomic_min",
+        "atomic_max",
+        "atomic_and",
+        "atomic_or",
+        "atomic_xor",
+    }
+)
+_FREE = frozenset({"const", "yield", "return", "tid", "launch_dim", "dim", "stride", "extract"})
+_GATHER_SHARE = 3
+"""Accesses of scattered elements may make at most one in this many ops."""
+
+
+def coalesce(kernel: Kernel, *, vector_bytes: int) -> Kernel:
+    """Record on a kernel without exits how many lanes it is to run with.
+
+    ``attrs["width"]`` becomes the number of lanes: as many as the widest number that the kernel
+    computes with has room for in a vector; 1 says that it stays scalar, and ``attrs["scalar"]``
+    says why.  The ops stay as they are: the code generator emits both forms from them.
+
+    Refused are kernels whose threads notice each other (block ops, old values of atomics, order of
+    float atomics), that print, or that pass arrays through branches and loops.  Widening does not
+    pay where scattered accesses dominate the innermost loop, which in variants that do not know
+    their arrays to be dense (``attrs["unit"]``) are all but shared ones.  It never changes a bit.
+
+    Args:
+        kernel: normalised and scalarised.
+        vector_bytes: size of a vector register of the target.
+    """
+    reason = refusal(kernel)
+    if not reason:
+        uniformity = analyse_uniformity(kernel)
+        lanes = width_for(kernel, uniformity, vector_bytes)
+        reason = (
+            _array_refusal(kernel, uniformity)
+            or _local_refusal(kernel, lanes)
+            or _cost_refusal(kernel, uniformity)
+        )
+        if not reason:
+            return replace(kernel, attrs={**kernel.attrs, "width": lanes})
+    return replace(kernel, attrs={**kernel.attrs, "width": 1, "scalar": reason})
+
+
+# -- legality --------------------------------------------------------------------------------------
+
+
+def refusal(kernel: Kernel) -> str:
+    """Why a kernel cannot be widened, or nothing."""
+    if launch_rank(kernel) == 0:
+        return "it reads no launch index"
+    used = {v for op in walk(kernel.body) for v in op.operands}
+    for op in walk(kernel.body):
+        if op.name in _BLOCK_OPS:
+            return f"{op.name} concerns the threads of a block"
+        if op.name == "printf":
+            return "it prints"
+        if op.name in ATOMICS:
+            reason = _atomic_refusal(op, used)
+            if reason:
+                return reason
+        if op.regions and any(isinstance(v.type, Array) for v in _carried(op)):
+            return "an array passes through a branch or loop"
+    return _order_refusal(kernel)
+
+
+def _atomic_refusal(op: Op, used: set[Value]) -> str:
+    if op.result in used:
+        return f"the old value of {op.name} is used"
+    if op.name not in _UNORDERED_ATOMICS:
+        return f"the last {op.name} wins, so their order matters"
+    return ""
+
+
+def _order_refusal(kernel: Kernel) -> str:
+    """Float atomics round, so their order shows; one in each thread keeps that of the threads."""
+    ordered = [op for op in walk(kernel.body) if op.name in ATOMICS and _rounds(op)]
+    if len(ordered) > 1:
+        return "the order of its float atomics matters"
+    loops = [region for op in walk(kernel.body) if op.name in LOOPS for region in op.regions]
+    if any(op is ordered[0] for region in loops for op in walk(region) if ordered):
+        return "the order of its float atomics matters"
+    return ""
+
+
+def _rounds(op: Op) -> bool:
+    t = op.result.type
+    return isinstance(t, Scalar) and t.is_float
+
+
+def _carried(op: Op) -> list[Value]:
+    return [*op.results, *(arg for region in op.regions for arg in region.args)]
+
+
+def _array_refusal(kernel: Kernel, uniformity: Uniformity) -> str:
+    for op in walk(kernel.body):
+        handle = op.name in ("resource_array", "resource_scalar")
+        if handle and not uniformity.is_uniform(op.operands[0]):
+            return "threads use handles of their own"
+        if op.name == "subview" and not _slices_alike(op, uniformity):
+            return "threads slice arrays in their own ways"
+    return ""
+
+
+def _slices_alike(op: Op, uniformity: Uniformity) -> bool:
+    """Do all lanes take the same stretch of each sliced axis?"""
+    if "s" in str(op.attrs["axes"]) and op.operands[0] in uniformity.ragged:
+        return False
+    rest = iter(op.operands[1:])
+    for kind in str(op.attrs["axes"]):
+        taken = [next(rest) for _ in range({"i": 1, "s": 3, "f": 0}[kind])]
+        if kind == "s" and not uniformity.are_uniform(tuple(taken)):
+            return False
+    return True
+
+
+def _local_refusal(kernel: Kernel, lanes: int) -> str:
+    total = 0
+    for op in walk(kernel.body):
+        if op.name == "alloc":
+            t = op.result.type
+            assert isinstance(t, Array)
+            total += prod(t.shape or ()) * size_of(t.dtype)
+    return "its local arrays are too large" if total * lanes > MAX_LOCAL_BYTES else ""
+
+
+# -- width -----------------------------------------------------------------------------------------
+
+
+def width_for(kernel: Kernel, uniformity: Uniformity, vector_bytes: int) -> int:
+    """How many of the widest floats that lanes compute with fit a vector, else 4-byte numbers."""
+    sizes = [
+        value.type.bits // 8
+        for op in walk(kernel.body)
+        for value in op.results
+        if isinstance(value.type, Scalar)
+        and value.type.is_float
+        and not uniformity.is_uniform(value)
+    ]
+    return vector_bytes // max([4, *sizes])
+
+
+# -- profit ----------------------------------------------------------------------------------------
+
+
+def _cost_refusal(kernel: Kernel, uniformity: Uniformity) -> str:
+    dense = kernel.attrs.get("unit") is True
+    for region in _innermost(kernel.body):
+        gathers, ops = 0, 0
+        for op in walk(region):
+            ops += op.name not in _FREE
+            gathers += is_scattered(op, uniformity, dense)
+        if gathers * _GATHER_SHARE > ops:
+            where = "the kernel" if region is kernel.body else "its innermost loop"
+            return f"{gathers} of {ops} ops of {where} access scattered elements"
+    return ""
+
+
+def _innermost(body: Region) -> list[Region]:
+    """Bodies of loops that contain no loop, else the kernel."""
+    loops = [op for op in walk(body) if op.name in LOOPS]
+    inner = [op.regions[-1] for op in loops if not any(o.name in LOOPS for o in _inside(op))]
+    return inner or [body]
+
+
+def _inside(op: Op) -> list[Op]:
+    return [inner for region in op.regions for inner in walk(region)]
+
+
+def is_scattered(op: Op, uniformity: Uniformity, dense: bool) -> bool:
+    """Is this an access whose elements do not follow each other from lane to lane?"""
+    if op.name not in ("load", "store") and op.name not in ATOMICS:
+        return False
+    array = op.operands[0]
+    assert isinstance(array.type, Array)
+    index = op.operands[1 : 1 + array.type.ndim]
+    steps = [uniformity.steps.get(v) for v in index]
+    if array.type.space == "local" or op.name in ATOMICS:
+        return any(step != 0 for step in steps) or op.name in ATOMICS
+    if not uniformity.is_uniform(array):
+        return True
+    if all(step == 0 for step in steps):
+        return False
+    return not (dense and steps[-1] == 1 and all(step == 0 for step in steps[:-1]))
