@@ -23,11 +23,21 @@ from meaning.running import (
 from meaning.sources import COLUMNS, DIMS, Source
 
 from heald.artifact import Fault
+from heald.codegen import parallel_launcher
 from heald.frontend import Options
 from heald.interp import run_serial
 from heald.ir import Kernel, check, op_ids, parse, to_text
 from heald.ops import TABLE
-from heald.passes import FRONT, NORMAL, SCALAR_CPU, analyse_intervals, guard, pass_name
+from heald.passes import (
+    FRONT,
+    NORMAL,
+    SCALAR_CPU,
+    analyse_intervals,
+    guard,
+    pass_name,
+    run_pipeline,
+)
+from heald.runtime import ParallelLauncher
 from heald.types import Array, Scalar, f32, leaves
 
 THREADS = 12
@@ -48,20 +58,21 @@ class Case:
     strict: bool = False
 
 
-def case_of(source: Source, seed: int) -> Case:
-    """Lower a source and make arguments for it."""
+def case_of(source: Source, seed: int, scale: int = 1) -> Case:
+    """Lower a source and make arguments for it: for twelve threads, or ``scale`` times as many."""
     knobs = source.knobs
     kernel = lower_text(source.text, f"seed{seed}", Options(strict_fp=knobs.strict))
     assert to_text(parse(to_text(kernel), TABLE)) == to_text(kernel)
     random = np.random.default_rng(seed)
-    extent = THREADS - 2 if knobs.faults and random.random() < 0.5 else THREADS
+    threads = THREADS * scale
+    extent = threads - 2 if knobs.faults and random.random() < 0.5 else threads
     args: dict[str, Any] = {}
     for p in kernel.params:
         name = kernel.name_of(p)
         if isinstance(p.type, Array):
             shape = (5, 4)[: p.type.ndim] if name in "GHX" else (extent, 4)[: p.type.ndim]
             if name in ("OF", "OI"):
-                shape = (THREADS, COLUMNS)
+                shape = (threads, COLUMNS)
             args[name] = random_array(p.type, shape, random, wild=knobs.wild)
         else:
             cells = Array(f32, 1)
@@ -75,7 +86,8 @@ def case_of(source: Source, seed: int) -> Case:
                 (args[name],) = args[name]
     if "P" in args and random.random() < 0.6:
         args["P"] = args["B"]
-    dims = DIMS[knobs.rank]
+    first, *rest = DIMS[knobs.rank]
+    dims = (first * scale, *rest)
     return Case(source.text, kernel, dims, [*args.values()], strict=knobs.strict)
 
 
@@ -100,6 +112,20 @@ def examine(case: Case, *, compiled: bool = True, oracle: bool = True) -> Left:
             after = _stepped(case, expected, variant, function, after)
         if compiled and variant == "guarded" and len(case.text) % 3 == 0:
             _compare_compiled("normalised compiled", case, after)
+    return expected
+
+
+def examine_in_parallel(case: Case) -> Left:
+    """Many threads: all at once, in chunks, and on every core."""
+    kernel, dims, args = case.kernel, case.dims, case.args
+    address = parallel_launcher()
+    assert address is not None
+    launcher = ParallelLauncher(address, survives_fork=True)
+    final = run_pipeline(guard(run_pipeline(kernel, FRONT, check=True)), SCALAR_CPU, check=True)
+    expected = interpret(final, dims, args)
+    compare("chunks", expected, interpret(final, dims, args, chunk=100))
+    compare("one core", expected, execute(final, dims, args, threads=1))
+    compare("every core", expected, execute(final, dims, args, parallel=launcher))
     return expected
 
 

@@ -11,7 +11,8 @@ import secrets
 
 import hypothesis
 import pytest
-from meaning.checking import case_of, examine
+from meaning.checking import case_of, examine, examine_in_parallel
+from meaning.running import Mismatch
 from meaning.shrinking import shrink
 from meaning.sources import Source, generate
 
@@ -59,6 +60,17 @@ def test_every_way_to_run_a_kernel_agrees(share: int) -> None:
         source = generate(seed)
         if outcome(source, seed) is not None:
             pytest.fail(f"HEALD_MEANING_SEED={seed}\n{report(source, seed)}", pytrace=False)
+
+
+@pytest.mark.cpu
+def test_cores_share_a_launch() -> None:
+    """Thousands of threads, so that every core has work."""
+    for seed in range(FIRST, FIRST + 1 + PROFILE.max_examples // 6):
+        case = case_of(generate(seed), seed, scale=400)
+        try:
+            examine_in_parallel(case)
+        except Mismatch as error:
+            pytest.fail(f"HEALD_MEANING_SEED={seed}\n{case.text}\n{error}", pytrace=False)
 
 
 def test_most_kernels_do_something() -> None:
