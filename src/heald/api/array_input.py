@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
@@ -261,7 +262,8 @@ def _own_type(data: Any, leaf_types: set[type]) -> Element | None:
 
 
 def _to_numpy(data: Any, leaf_types: set[type]) -> NDArray:
-    if isinstance(data, np.ma.MaskedArray):
+    # Only who has loaded numpy.ma has masked arrays, and loading it takes milliseconds.
+    if "numpy.ma" in sys.modules and isinstance(data, np.ma.MaskedArray):
         message = "a masked array has elements without a value; those of Heald all have one"
         hint = "fill them first, for example with x.filled(0.0)"
         raise TypingError(Diagnostic("H0712", message, hint=hint))
