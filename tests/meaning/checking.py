@@ -38,7 +38,7 @@ from heald.passes import (
     run_pipeline,
 )
 from heald.runtime import ParallelLauncher
-from heald.types import Array, Scalar, f32, leaves
+from heald.types import Array, Scalar, Type, leaves
 
 THREADS = 12
 
@@ -65,25 +65,25 @@ def case_of(source: Source, seed: int, scale: int = 1) -> Case:
     assert to_text(parse(to_text(kernel), TABLE)) == to_text(kernel)
     random = np.random.default_rng(seed)
     threads = THREADS * scale
-    extent = threads - 2 if knobs.faults and random.random() < 0.5 else threads
-    args: dict[str, Any] = {}
-    for p in kernel.params:
-        name = kernel.name_of(p)
-        if isinstance(p.type, Array):
-            shape = (5, 4)[: p.type.ndim] if name in "GHX" else (extent, 4)[: p.type.ndim]
-            if name in ("OF", "OI"):
-                shape = (threads, COLUMNS)
-            args[name] = random_array(p.type, shape, random, wild=knobs.wild)
-        else:
-            cells = Array(f32, 1)
-            args[name] = tuple(
-                random_array(leaf, (extent,), random, wild=knobs.wild)
-                if leaf is cells
-                else random_value(leaf, random, wild=knobs.wild)
-                for leaf in leaves(p.type)
-            )
-            if isinstance(p.type, Scalar):
-                (args[name],) = args[name]
+    careless = knobs.faults and random.random() < 0.6
+
+    def extents(name: str, ndim: int) -> tuple[int, ...]:
+        if name in ("OF", "OI"):
+            return threads, COLUMNS
+        if name in "GHX":
+            return (5, 4)[:ndim]
+        more = int(random.integers(0, 4))
+        first = int(random.integers(0, threads + 3)) if careless else threads + more
+        return (first, 4)[:ndim]
+
+    def argument(name: str, t: Type) -> Any:
+        if isinstance(t, Array):
+            return random_array(t, extents(name, t.ndim), random, wild=knobs.wild)
+        if isinstance(t, Scalar):
+            return random_value(t, random, wild=knobs.wild)
+        return tuple(argument(name, leaf) for leaf in leaves(t))
+
+    args = {kernel.name_of(p): argument(kernel.name_of(p), p.type) for p in kernel.params}
     if "P" in args and random.random() < 0.6:
         args["P"] = args["B"]
     first, *rest = DIMS[knobs.rank]
