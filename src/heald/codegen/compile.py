@@ -6,6 +6,7 @@ compiling costs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from heald.codegen.binding import LOCK, binding
@@ -23,6 +24,35 @@ def compile_object(text: str, target: Target, *, level: int = LEVEL) -> bytes:
         module, machine = _optimise(text, target, level)
         code: bytes = machine.emit_object(module)
         return code
+
+
+ObjectCache = Callable[[str, Target, int], bytes]
+"""Gives what :func:`compile_object` makes of text, target and level, perhaps made earlier."""
+
+
+class _Helpers:
+    """Who keeps the objects that are the same in every process."""
+
+    cache: ObjectCache | None = None
+
+
+_HELPERS = _Helpers()
+
+
+def set_object_cache(cache: ObjectCache) -> None:
+    """Install what keeps the objects of :func:`compile_helper`."""
+    _HELPERS.cache = cache
+
+
+def compile_helper(text: str, target: Target, *, level: int = LEVEL) -> bytes:
+    """An object that does not depend on any kernel, such as the code that starts threads.
+
+    Raises:
+        InternalError: LLVM refuses the text.
+    """
+    if _HELPERS.cache is None:
+        return compile_object(text, target, level=level)
+    return _HELPERS.cache(text, target, level)
 
 
 def assembly(text: str, target: Target, *, level: int = LEVEL) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from heald.codegen.compile import compile_object
+from heald.codegen.compile import compile_helper
 from heald.codegen.entry_layout import ObjectLayout
 from heald.codegen.entry_table import EntryTable
 from heald.codegen.entry_text import ENTRY, FUNCTIONS, OBJECTS, PROBE, PROBE_TEAM, entry_text
@@ -74,7 +74,7 @@ def compile_entry(layout: ObjectLayout) -> EntryCode:
         AttributeError: the interpreter lacks a function that CPython has.
     """
     target = host_target()
-    code = compile_object(target.header + entry_text(layout), target, level=0)
+    code = compile_helper(target.header + entry_text(layout), target, level=0)
     imports = {f"py_{name}": id(one) for name, one in OBJECTS.items()}
     for name in FUNCTIONS:
         function = getattr(ctypes.pythonapi, name)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from heald.codegen.compile import compile_object
+from heald.codegen.compile import compile_helper
 from heald.codegen.load import load_object
 from heald.codegen.target import host_target
 
@@ -199,7 +199,7 @@ class _State:
     def start(self, provider: Provider) -> None:
         """Compile and bind the launcher."""
         target = host_target()
-        code = compile_object(target.header + LAUNCHER_TEXT, target)
+        code = compile_helper(target.header + LAUNCHER_TEXT, target)
         names = (LAUNCHER, SERIAL_ONLY)
         (self.address, flag), self._code = load_object(code, names, provider.symbols)
         self._serial_only = ctypes.c_int32.from_address(flag)

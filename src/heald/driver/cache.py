@@ -32,7 +32,8 @@ from heald.artifact.serialise import (
     to_plain,
     with_source_map,
 )
-from heald.codegen import compile_object, host_target, parameter_names, sites_of
+from heald.codegen import Target, compile_object, parameter_names, sites_of
+from heald.codegen.compile import set_object_cache
 from heald.config import config
 from heald.driver.analysed import Analysed
 from heald.driver.cache_captures import describe_kernel
@@ -172,20 +173,23 @@ def _source_key(function: FunctionType, types: Sequence[Type], options: str) -> 
     return make_key("source", repr(described), plain, options)
 
 
-def cached_object(text: str, level: int) -> bytes:
-    """Machine code of LLVM text for this processor, by its text.
+def cached_object(text: str, target: Target, level: int) -> bytes:
+    """Machine code of LLVM text, by its text.
 
     Raises:
         InternalError: LLVM refuses the text.
     """
     store = open_store()
-    key = make_key("object", text, str(level), code_identity()) if store else ""
+    key = make_key("object", text, str(level), repr(target), code_identity()) if store else ""
     found = store.get("object", key) if store else None
     if found is None:
-        found = compile_object(text, host_target(), level=level)
+        found = compile_object(text, target, level=level)
         if store:
             store.put("object", key, found)
     return found
+
+
+set_object_cache(cached_object)
 
 
 def clear_cache() -> None:

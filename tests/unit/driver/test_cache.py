@@ -796,10 +796,10 @@ def test_objects_by_text(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Non
         "compile_object",
         lambda text, target, level: compiled.append(text) or really(text, target, level=level),
     )
-    target = cache.host_target()
-    first = cache.cached_object(target.header + text, 2)
-    assert cache.cached_object(target.header + text, 2) == first
+    target = cache_keys.host_target()
+    first = cache.cached_object(target.header + text, target, 2)
+    assert cache.cached_object(target.header + text, target, 2) == first
     assert len(compiled) == 1
-    assert cache.cached_object(target.header + text.replace("1", "2"), 2) != first
-    cache.cached_object(target.header + text, 0)
+    assert cache.cached_object(target.header + text.replace("1", "2"), target, 2) != first
+    cache.cached_object(target.header + text, target, 0)
     assert len(compiled) == 3
