@@ -81,6 +81,7 @@ class Knobs:
         climbing: names whose type grows in a loop or where paths merge.
         prints: print statements.
         strict: no fma.
+        library: builtins that the oracle does not have.
         wild: infinities, NaN, subnormals and large integers among the inputs.
         rank: dimensions of the launch.
     """
@@ -98,6 +99,7 @@ class Knobs:
     climbing: bool = False
     prints: bool = False
     strict: bool = False
+    library: bool = False
     wild: bool = False
     rank: int = 1
 
@@ -450,6 +452,8 @@ class Expressions:
 
     def real_arithmetic(self, t: Scalar, d: int) -> str:
         names = ["abs", "sqrt", "floor", "ceil", "trunc", "rint", "min", "max"]
+        if self.knobs.library and t in (f32, f64) and self.chance(0.3):
+            return self.applied(t, d, ["sin", "cos", "exp", "log", "tanh", "round", "frac"])
         return self.pick(
             (5, lambda: self.between("+ - * / *", t, d)),
             (3, lambda: self.fused(t, d)),
@@ -548,6 +552,13 @@ class Expressions:
 
         def scaled() -> str:
             return f"({self.expr(t, d + 1)} {self.r.choice(scale)} {self.operand(own, d + 1)})"
+
+        if self.knobs.library and isinstance(t, Vector) and t.dtype.is_float and self.chance(0.3):
+            if t.length == 3 and self.chance(0.5):
+                return f"wp.cross({self.expr(t, d + 1)}, {self.expr(t, d + 1)})"
+            name = self.r.choice(["normalize", "cw_mul", "abs", "min"])
+            args = [self.expr(t, d + 1) for _ in range(1 if name in ("normalize", "abs") else 2)]
+            return f"wp.{name}({', '.join(args)})"
 
         def fused() -> str:
             sides = [self.product(t, d), self.expr(t, d + 1)]

@@ -83,6 +83,7 @@ def knobs_of(seed: int) -> Knobs:
         climbing=maybe(0.3),
         prints=maybe(0.15),
         strict=maybe(0.1),
+        library=maybe(0.1),
         wild=maybe(0.5),
         rank=r.choice([1, 1, 1, 2, 3]),
     )

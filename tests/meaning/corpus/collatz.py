@@ -6,7 +6,7 @@ import numpy as np
 
 import heald as wp
 
-DIM = 200
+DIM = 60
 
 
 @wp.kernel
