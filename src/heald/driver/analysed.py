@@ -17,9 +17,10 @@ from heald.driver.tracing import trace
 from heald.ir import Kernel, dump_kernels, load_kernels
 from heald.ops import TABLE
 from heald.passes import FRONT, Verdict, analyse_intervals, run_pipeline
+from heald.passes.layout import unit_condition
 
-_HEAD = struct.Struct("<HHI")
-_FORMAT = 1
+_HEAD = struct.Struct("<HHII")
+_FORMAT = 2
 
 
 class Analysed:
@@ -28,11 +29,19 @@ class Analysed:
     Attributes:
         rank: launch dimensions that the kernel reads.
         condition: what must hold at a launch for the conditional verdicts to count.
+        layout: what must hold for code that takes arrays to be dense.
     """
 
-    def __init__(self, rank: int, condition: LaunchCondition, packed: bytes | None) -> None:
+    def __init__(
+        self,
+        rank: int,
+        condition: LaunchCondition,
+        layout: LaunchCondition,
+        packed: bytes | None,
+    ) -> None:
         self.rank = rank
         self.condition = condition
+        self.layout = layout
         self._packed = packed
         self._kernel: Kernel | None = None
         self._verdicts: Mapping[int, Verdict] | None = None
@@ -42,7 +51,7 @@ class Analysed:
         """Run the front pipeline and the analysis on what the front end made."""
         kernel = run_pipeline(wir, FRONT, check=config.check, trace=trace())
         intervals = analyse_intervals(kernel)
-        made = cls(kernel.rank, intervals.conditional, None)
+        made = cls(kernel.rank, intervals.conditional, unit_condition(kernel), None)
         made._kernel, made._verdicts = kernel, intervals.verdicts(kernel)
         return made
 
@@ -75,8 +84,8 @@ class Analysed:
         """The whole as bytes."""
         if self._packed is None:
             self._packed = dump_kernels([self.kernel], metadata={})
-        condition = json.dumps(to_plain(self.condition)).encode()
-        return _HEAD.pack(_FORMAT, self.rank, len(condition)) + condition + self._packed
+        texts = [json.dumps(to_plain(c)).encode() for c in (self.condition, self.layout)]
+        return _HEAD.pack(_FORMAT, self.rank, *map(len, texts)) + b"".join(texts) + self._packed
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Analysed:
@@ -86,10 +95,13 @@ class Analysed:
             ValueError: these bytes are nothing of the kind.
         """
         try:
-            form, rank, size = _HEAD.unpack_from(data)
+            form, rank, *sizes = _HEAD.unpack_from(data)
             if form != _FORMAT:
                 raise ValueError("another format")
-            text, packed = data[_HEAD.size :][:size], data[_HEAD.size + size :]
-            return cls(rank, from_plain(LaunchCondition, json.loads(text)), packed)
+            rest, conditions = data[_HEAD.size :], []
+            for size in sizes:
+                conditions.append(from_plain(LaunchCondition, json.loads(rest[:size])))
+                rest = rest[size:]
+            return cls(rank, conditions[0], conditions[1], rest)
         except (struct.error, TypeError, RecursionError) as error:
             raise ValueError(f"no analysed kernel: {error}") from error

@@ -74,9 +74,11 @@ def look_up(arguments: Sequence[Argument], dims: Sequence[int], symbol: Symbol) 
     if symbol.kind == "dim":
         return dims[symbol.axis] if symbol.axis < len(dims) else 1
     leaf = arguments[symbol.parameter].leaves[symbol.leaf]
-    if isinstance(leaf, ArrayArgument):
-        return leaf.shape[symbol.axis]
-    return int(leaf)
+    if not isinstance(leaf, ArrayArgument):
+        return int(leaf)
+    if symbol.kind == "pointer":
+        return leaf.ptr
+    return (leaf.strides if symbol.kind == "stride" else leaf.shape)[symbol.axis]
 
 
 def needs_wide_index(arguments: Sequence[Argument], dims: Sequence[int]) -> bool:

@@ -43,14 +43,16 @@ SCALAR_CPU: tuple[Pass, ...] = (
 )
 """After ``guard``: what the scalar code generator takes, structured exits included."""
 
-NORMAL: tuple[Pass, ...] = (
-    *SCALAR_CPU,
+WIDE_CPU: tuple[Pass, ...] = (
     normalise_exits,
     fold_constants,
     eliminate_common_subexpressions,
     prune_carried,
     drop_dead,
 )
+"""After ``SCALAR_CPU`` and before ``coalesce``: what the code generator for vectors takes."""
+
+NORMAL: tuple[Pass, ...] = (*SCALAR_CPU, *WIDE_CPU)
 """After ``guard``: what widening and reverse mode take, with no exit but the last return."""
 
 

@@ -1,0 +1,53 @@
+"""Variants of a program: what each may take for granted, and the forms that code is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heald.artifact import Artifact, LaunchCondition
+from heald.codegen import build, host_target
+from heald.config import config
+from heald.driver.tracing import trace
+from heald.ir import Kernel
+from heald.passes import SCALAR_CPU, run_pipeline
+from heald.passes.coalesce import coalesce
+from heald.passes.pipelines import WIDE_CPU
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a variant takes for granted.
+
+    Attributes:
+        bounds: accesses that were proved under the launch condition are in bounds.
+        unit: arrays are dense along their last axis and within 2^31 bytes.
+    """
+
+    bounds: bool = False
+    unit: bool = False
+
+    @property
+    def name(self) -> str:
+        """Tells it from the other variants of a program."""
+        return f"bounds={self.bounds:d} unit={self.unit:d}"
+
+
+def lower(kernel: Kernel) -> Kernel:
+    """A guarded kernel as the scalar code generator takes it."""
+    return run_pipeline(kernel, SCALAR_CPU, check=config.check, trace=trace())
+
+
+def widen(lowered: Kernel) -> Kernel:
+    """A lowered kernel as the code generator for vectors takes it, with the width chosen."""
+    kernel = run_pipeline(lowered, WIDE_CPU, check=config.check, trace=trace())
+    return coalesce(kernel, vector_bytes=host_target().vector_bytes)
+
+
+def compile_variant(lowered: Kernel, condition: LaunchCondition) -> Artifact:
+    """Machine code of a lowered kernel for launches that fulfil ``condition``.
+
+    Raises:
+        CompileError: the kernel uses what CPUs do not have.
+        DeviceError: this processor is not supported.
+    """
+    return build(lowered, host_target(), wide=widen(lowered), condition=condition)
