@@ -1,0 +1,87 @@
+"""Markdown pages and the code in them."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import linecache
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unit.frontend.harness import lower
+
+import heald as wp
+from heald.diagnostics import HealdError
+from heald.ir import check, parse
+from heald.ops import TABLE
+
+ROOT = Path(__file__).parents[2]
+FILE = "example.py"
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page, with the block right behind it where only blank lines part them."""
+
+    language: str
+    text: str
+    line: int
+    output: str | None
+
+
+def blocks(path: Path) -> list[Block]:
+    """The fenced blocks of a page; a ``text`` block behind a ``python`` or ``wir`` one is its
+    output."""
+    page = path.read_text(encoding="utf-8")
+    found = list(FENCE.finditer(page))
+    out = []
+    for k, match in enumerate(found):
+        language, text = match.groups()
+        following = found[k + 1] if k + 1 < len(found) else None
+        follows = following is not None and not page[match.end() : following.start()].strip()
+        output = None
+        if follows and following is not None and following[1] == "text" and language != "text":
+            output = following[2]
+        out.append(Block(language, text, page.count("\n", 0, match.start()) + 1, output))
+    return out
+
+
+def run(text: str, names: dict[str, Any], file: str = FILE) -> str:
+    """Run Python source statement by statement and lower every kernel that it makes.
+
+    Gives what it printed.
+
+    Raises:
+        HealdError: what the first refused statement or kernel was refused with.
+    """
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    names.setdefault("__name__", Path(file).stem)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for statement in ast.parse(text).body:
+            before = set(map(id, names.values()))
+            exec(compile(ast.Module([statement], []), file, "exec"), names)
+            for kernel in kernels_of(names):
+                if id(kernel) not in before and not kernel.is_generic:
+                    lower(kernel)
+    return printed.getvalue()
+
+
+def kernels_of(names: dict[str, Any]) -> Iterator[wp.Kernel]:
+    return (value for value in list(names.values()) if isinstance(value, wp.Kernel))
+
+
+def answer(block: Block, names: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """What a block prints, or the text and codes of its error."""
+    try:
+        if block.language == "wir":
+            check(parse(block.text, TABLE, file="example.wir", locate=True), TABLE)
+            return "", ()
+        return run(block.text, names), ()
+    except HealdError as error:
+        return f"{error}\n", error.codes

@@ -1,0 +1,53 @@
+"""Every error code has a page whose example provokes it and shows what is said."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from docs.pages import ROOT, answer, blocks
+
+from heald.diagnostics import CODES
+
+FOLDER = ROOT / "docs" / "errors"
+
+# Codes that a few lines on any machine cannot provoke; their pages show no code.
+NO_EXAMPLE = {
+    "H0405": "only the interpreter's own tests track what was written",
+    "H0708": "ten million iterations take minutes",
+    "H0709": "nothing on the public surface reaches it",
+    "H0803": "thousands of resources",
+    "H0804": "needs another processor",
+    "H0805": "nothing on the public surface reaches it",
+    "H0902": "needs a file of another version",
+}
+
+
+def test_every_code_has_a_page_and_every_page_a_code() -> None:
+    assert {p.stem for p in FOLDER.glob("H*.md")} == set(CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_page(code: str) -> None:
+    path = FOLDER / f"{code}.md"
+    title, *_ = path.read_text(encoding="utf-8").splitlines()
+    assert title == f"# {code}: {CODES[code].title}"
+    shown = [b for b in blocks(path) if b.language != "text"]
+    if code in NO_EXAMPLE:
+        assert not shown, "a page without example shows no code"
+        return
+    assert {b.language for b in shown} <= {"python", "wir"}
+    first, *rest = shown
+    text, codes = answer(first, {})
+    assert set(codes) == {code} or (code == "H0210" and codes[0] == code), text
+    assert text == first.output
+    for block in rest:
+        text, codes = answer(block, {})
+        assert not codes, text
+
+
+def test_index_lists_every_code() -> None:
+    index = (FOLDER / "index.md").read_text(encoding="utf-8")
+    rows: dict[str, Any] = dict(re.findall(r"^\| \[(H\d{4})\]\(\1\.md\) \| (.*) \|$", index, re.M))
+    assert rows == {code: row.title for code, row in CODES.items()}
