@@ -33,6 +33,7 @@ _PLACES = {
     "api.function": "func Function",
     "api.struct": "struct",
     "api.launch": "launch",
+    "api.command": "Launch",
     "api.options": "init set_module_options get_module_options load_module force_load "
     "clear_kernel_cache",
     "api.storage": "save_ir load_ir",

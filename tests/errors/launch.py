@@ -80,6 +80,12 @@ wp.launch(np.sin, dim=4)  #~ H0707
 
 scale(floats, 1.0, 2)  #~ H0707
 
+recorded = wp.launch(scale, dim=4, inputs=[floats, 1.0, 2], record_cmd=True)
+
+recorded.set_param_at_index(3, 1.0)  #~ H0715
+
+recorded.set_param_by_name("facto", 1.0)  #~ H0715
+
 wp.get_kernel("no.such.kernel")  #~ H0707
 
 wp.set_module_options({"fastmath": True})  #~ H0707

@@ -8,9 +8,10 @@ from threading import Lock
 from types import FunctionType
 from typing import Any
 
+from heald.api.settings import Settings
 from heald.config import config
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
-from heald.driver import Program, compile_program
+from heald.driver import Entry, Program, compile_program
 from heald.frontend import parameter_patterns, remember
 from heald.types import Pattern, Type, as_concrete, is_generic
 
@@ -20,12 +21,17 @@ _OPTIONS = frozenset({"enable_backward", "fast_math", "mode", "safety", "strict_
 class Module:
     """The kernels of one Python module (or of a name given to ``@wp.kernel(module=...)``)."""
 
-    __slots__ = ("kernels", "name", "options")
+    __slots__ = ("_options", "kernels", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.kernels: dict[str, Kernel] = {}
-        self.options: dict[str, Any] = {}
+        self._options = Settings()
+
+    @property
+    def options(self) -> Settings:
+        """Settings of its kernels; they win over those of ``wp.config``."""
+        return self._options
 
     def __repr__(self) -> str:
         return f"<heald module {self.name}, {len(self.kernels)} kernels>"
@@ -54,9 +60,14 @@ class Kernel:
 
     Attributes:
         key: its name.
-        module: the module it belongs to.
-        options: settings of this kernel; they win over those of its module and ``wp.config``.
+        entries: ways to launch it again with arguments like those of the last launches, and the
+            revision of the settings that they were made for.
     """
+
+    # A slot, since ``functools.update_wrapper`` copies attributes of functions into ``__dict__``.
+    __slots__ = ("__dict__", "__weakref__", "entries")
+
+    entries: tuple[object, tuple[Entry, ...]]
 
     def __init__(
         self,
@@ -67,12 +78,23 @@ class Kernel:
         options: Mapping[str, Any],
     ) -> None:
         self.key = name
-        self.module = module
-        self.options = dict(options)
+        self.entries = (None, ())
+        self._module = module
+        self._options = Settings(options)
         self._parameters = parameters
         self._compile = compile_for
         self._programs: dict[tuple[Key, str, bool], Program] = {}
         self._lock = Lock()
+
+    @property
+    def module(self) -> Module:
+        """The module it belongs to."""
+        return self._module
+
+    @property
+    def options(self) -> Settings:
+        """Settings of this kernel; they win over those of its module and ``wp.config``."""
+        return self._options
 
     @property
     def parameters(self) -> tuple[tuple[str, Pattern], ...]:
@@ -90,7 +112,7 @@ class Kernel:
 
     def option(self, name: str) -> Any:
         """A setting: the kernel's own, its module's, or the one of ``wp.config``."""
-        for options in (self.options, self.module.options):
+        for options in (self._options, self._module.options):
             if options.get(name) is not None:
                 return options[name]
         return getattr(config, name)
@@ -166,6 +188,7 @@ class Kernel:
         """Forget compiled code, so that changed captured values take effect at the next launch."""
         with self._lock:
             self._programs.clear()
+            config.touch()  # whoever keeps a program asks again
 
     @property
     def launch_condition(self) -> str:

@@ -3,43 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
-import numpy as np
-
+from heald.api.adapt import adapt_arguments, find_program
 from heald.api.array import array
+from heald.api.command import Launch
+from heald.api.host_value import value_class
 from heald.api.kernel import Kernel
-from heald.api.scalars import Misfit, convert, describe
-from heald.api.struct import spell, take_leaves
-from heald.diagnostics import (
-    CompileError,
-    Diagnostic,
-    HealdError,
-    LaunchError,
-    Note,
-    TypingError,
+from heald.api.scalars import describe
+from heald.config import config
+from heald.diagnostics import Diagnostic, LaunchError
+from heald.driver import HostClasses, Program, entry_of
+from heald.runtime import (
+    CPU,
+    DeviceLike,
+    check_block_dim,
+    check_dims,
+    current_device,
+    get_device,
 )
-from heald.driver import Argument, ArrayArgument, LeafValue, Program, needs_wide_index
-from heald.runtime import Device, DeviceLike, check_block_dim, check_dims, get_device
-from heald.types import (
-    Anything,
-    Array,
-    ArrayPattern,
-    Pattern,
-    Scalar,
-    Type,
-    TypeClass,
-    as_concrete,
-    b1,
-    f32,
-    i32,
-    i64,
-    is_generic,
-    leaves,
-    match_pattern,
-)
+from heald.types import is_generic
 
-_INT32 = range(i32.lowest, i32.highest + 1)
+_HOST = HostClasses(array, "packed", "_owner", value_class, "_leaves")
+_MOST_ENTRIES = 4
+"""Entries that a kernel keeps, for as many combinations of argument types."""
+
+
+@overload
+def launch(
+    kernel: Kernel,
+    dim: int | Sequence[int],
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    device: DeviceLike = None,
+    block_dim: int = 256,
+    *,
+    record_cmd: Literal[False] = False,
+) -> None: ...
+
+
+@overload
+def launch(
+    kernel: Kernel,
+    dim: int | Sequence[int],
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    device: DeviceLike = None,
+    block_dim: int = 256,
+    *,
+    record_cmd: bool,
+) -> Launch | None: ...
 
 
 def launch(
@@ -49,7 +62,9 @@ def launch(
     outputs: Sequence[Any] = (),
     device: DeviceLike = None,
     block_dim: int = 256,
-) -> None:
+    *,
+    record_cmd: bool = False,
+) -> Launch | None:
     """Run ``kernel`` on every index of ``dim`` and wait for it.
 
     Args:
@@ -60,12 +75,41 @@ def launch(
         device: where to run; the current device by default.  ``"sim"`` is the reference
             interpreter.
         block_dim: threads of a block, 1 to 1024.
+        record_cmd: do not run it, but return a :class:`Launch` that runs it as often as asked.
 
     Raises:
         LaunchError: arguments, dims or device do not fit; nothing has run.
         CompileError: the kernel is outside the language; nothing has run.
         KernelFault: a thread left its array, divided by zero or failed an assertion.
     """
+    if type(kernel) is Kernel and not record_cmd:
+        revision, entries = kernel.entries
+        if revision is config.revision and _is_cpu(device):
+            for entry in entries:
+                outcome = entry.call(dim, block_dim, inputs, outputs)
+                if outcome is None:
+                    return None
+                if outcome is not NotImplemented:
+                    raise entry.program.error_of(outcome)
+    return _launch(kernel, dim, inputs, outputs, device, block_dim, record_cmd)
+
+
+def _is_cpu(device: object) -> bool:
+    if device is None:
+        return current_device() is CPU
+    return device is CPU or (type(device) is str and device == "cpu")
+
+
+def _launch(
+    kernel: Kernel,
+    dim: int | Sequence[int],
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    device: DeviceLike,
+    block_dim: int,
+    record_cmd: bool,
+) -> Launch | None:
+    """The careful path: it understands every argument, and says what is wrong with others."""
     if not isinstance(kernel, Kernel):
         raise LaunchError(
             Diagnostic(
@@ -74,231 +118,31 @@ def launch(
                 hint="decorate the function with @wp.kernel",
             )
         )
+    revision = config.revision
     dims, where = check_dims(dim), get_device(device)
     threads = check_block_dim(block_dim)
     arguments = adapt_arguments(kernel, [*inputs, *outputs], where)
-    program = specialise(kernel, arguments, dims)
-    check_rank(kernel, program, dims)
-    _check_writable(kernel, program, arguments)
+    if record_cmd:
+        return Launch(kernel, dims, arguments, where, threads)
+    program = find_program(kernel, arguments, dims)
     program.run(where, dims, arguments, threads)
+    if where is CPU:
+        _remember(kernel, program, revision)
+    return None
 
 
-def specialise(kernel: Kernel, arguments: Sequence[Argument], dims: Sequence[int]) -> Program:
-    """The program for these arguments; with 64-bit indices where a dim or extent reaches 2^31.
+def _remember(kernel: Kernel, program: Program, revision: object) -> None:
+    """Make the entry through which later launches with such arguments go.
 
-    Raises:
-        LaunchError: the kernel does not type with 64-bit indices (H0210), with the places to cast.
+    The first launch makes none: most kernels of a program run once.
     """
-    types = [argument.type for argument in arguments]
-    if not needs_wide_index(arguments, dims):
-        return kernel.program(types)
-    try:
-        return kernel.program(types, wide_index=True)
-    except CompileError as error:
-        message = (
-            f"kernel '{kernel.key}' does not compile with 64-bit indices, which this launch needs: "
-            "a launch dim or an array extent is 2^31 or more"
-        )
-        hint = "tid(), range and a.shape[k] are int64 here; cast where the places below say so"
-        raise LaunchError(Diagnostic("H0210", message, hint=hint), *error.diagnostics) from None
-
-
-def check_rank(kernel: Kernel, program: Program, dims: Sequence[int]) -> None:
-    """A kernel that reads n indices is launched on n dims.
-
-    Raises:
-        LaunchError: H0706.
-    """
-    rank = program.rank
-    if rank not in (0, len(dims)):
-        raise LaunchError(
-            Diagnostic(
-                "H0706",
-                f"kernel '{kernel.key}' reads {rank} thread "
-                f"ind{'ex' if rank == 1 else 'ices'}, but dim {tuple(dims)} has {len(dims)}",
-                hint=f"launch it with {rank} dimension{'s' * (rank != 1)}",
-            )
-        )
-
-
-def _check_writable(kernel: Kernel, program: Program, arguments: Sequence[Argument]) -> None:
-    for (name, _), argument, written in zip(
-        kernel.parameters, arguments, program.written(), strict=True
-    ):
-        for leaf in argument.leaves:
-            if written and isinstance(leaf, ArrayArgument) and leaf.read_only:
-                raise _refusal(
-                    "H0705",
-                    kernel,
-                    name,
-                    "is written by the kernel, but the array given is read-only memory",
-                    "pass a copy: wp.array(data, copy=True)",
-                )
-
-
-# -- arguments
-# -----------------------------------------------------------------------------------------------
-
-
-def adapt_arguments(kernel: Kernel, values: Sequence[Any], device: Device) -> list[Argument]:
-    """Each value as what its parameter takes.
-
-    Raises:
-        LaunchError: wrong count, type, rank or device, naming parameter, expected and given.
-    """
-    parameters = kernel.parameters
-    if len(values) != len(parameters):
-        raise LaunchError(_wrong_count(kernel, len(values)))
-    bound: dict[str, Any] = {}
-    return [
-        _adapt(kernel, name, pattern, value, device, bound)
-        for (name, pattern), value in zip(parameters, values, strict=True)
-    ]
-
-
-def _wrong_count(kernel: Kernel, given: int) -> Diagnostic:
-    names = [name for name, _ in kernel.parameters]
-    message = f"kernel '{kernel.key}' takes {len(names)} arguments, {given} given"
-    hint = f"missing: {', '.join(names[given:])}" if given < len(names) else ""
-    note = Note(f"its parameters are {', '.join(names) or 'none'}")
-    return Diagnostic("H0701", message, notes=(note,), hint=hint)
-
-
-def _refusal(code: str, kernel: Kernel, name: str, why: str, hint: str = "") -> LaunchError:
-    return LaunchError(
-        Diagnostic(code, f"argument '{name}' of kernel '{kernel.key}' {why}", hint=hint)
-    )
-
-
-def _adapt(
-    kernel: Kernel, name: str, pattern: Pattern, value: Any, device: Device, bound: dict[str, Any]
-) -> Argument:
-    concrete = as_concrete(pattern)
-    if isinstance(concrete, Array) or isinstance(pattern, ArrayPattern):
-        return _array_argument(kernel, name, pattern, value, device)
-    if isinstance(concrete, Scalar):
-        return _scalar_argument(kernel, name, concrete, value)
-    if concrete is not None:
-        return _composite_argument(kernel, name, concrete, value, device)
-    if isinstance(value, (array, np.ndarray)):
-        if pattern is Anything:
-            return _array_argument(kernel, name, ArrayPattern(Anything, Anything), value, device)
-        raise _refusal("H0702", kernel, name, f"takes {pattern!r}, not an array")
-    t = _own_type(kernel, name, value)
-    if isinstance(pattern, TypeClass) and isinstance(value, int) and t not in pattern.members:
-        t = bound.get(pattern.name, f32)
-    if not match_pattern(pattern, t, bound):
-        raise _refusal("H0702", kernel, name, f"takes {pattern!r}, not {spell(t)}")
-    return _adapt(kernel, name, t, value, device, bound)
-
-
-def _own_type(kernel: Kernel, name: str, value: Any) -> Type:
-    """The type that a value has by itself, for generic parameters."""
-    if isinstance(value, bool):
-        return b1
-    if isinstance(value, int):
-        return i32 if value in _INT32 else i64
-    if isinstance(value, float) and not isinstance(value, np.generic):
-        return f32
-    t = as_concrete(type(value))
-    if t is None:
-        raise _refusal("H0702", kernel, name, f"cannot be {describe(value)}")
-    return t
-
-
-def _scalar_argument(kernel: Kernel, name: str, t: Scalar, value: Any) -> Argument:
-    converted = convert(t, value)
-    if isinstance(converted, Misfit):
-        raise _refusal("H0702", kernel, name, f"is {t.public}: {converted.why}", converted.hint)
-    return Argument(t, (converted,))
-
-
-def _composite_argument(kernel: Kernel, name: str, t: Type, value: Any, device: Device) -> Argument:
-    try:
-        parts = take_leaves(t, value, f"argument '{name}' of kernel '{kernel.key}'")
-    except TypingError as error:
-        raise LaunchError(*(_as_launch(d) for d in error.diagnostics)) from None
-    out: list[LeafValue] = []
-    for leaf, part in zip(leaves(t), parts, strict=True):
-        if isinstance(leaf, Array):
-            out.append(_descriptor(kernel, name, leaf, part, device))
-        else:
-            out.append(part)
-    return Argument(t, tuple(out))
-
-
-def _as_launch(d: Diagnostic) -> Diagnostic:
-    return Diagnostic("H0702", d.message, d.span, d.label, d.notes, d.hint)
-
-
-def _array_argument(
-    kernel: Kernel, name: str, pattern: Pattern, value: Any, device: Device
-) -> Argument:
-    if value is None and isinstance(pattern, Array):
-        return Argument(pattern, (_empty(pattern),))
-    if isinstance(value, np.ndarray):
-        try:
-            value = array(value, copy=False, device=device)
-        except HealdError as error:
-            raise LaunchError(*error.diagnostics) from None
-    if not isinstance(value, array):
-        expected = spell(pattern) if not is_generic(pattern) else repr(pattern)
-        raise _refusal(
-            "H0702",
-            kernel,
-            name,
-            f"is {expected}, not {describe(value)}",
-            "make one with wp.array(...) or wp.zeros(...)",
-        )
-    expected_dtype, expected_ndim = _wanted(pattern)
-    if expected_dtype is not None and value.element_type is not expected_dtype:
-        raise _refusal(
-            "H0702",
-            kernel,
-            name,
-            f"has element type {spell(expected_dtype)}, the array given has "
-            f"{spell(value.element_type)}",
-            f"make the array with dtype={spell(expected_dtype)}, or change the annotation",
-        )
-    if expected_ndim is not None and value.ndim != expected_ndim:
-        raise _refusal(
-            "H0703",
-            kernel,
-            name,
-            f"has {expected_ndim} dimension{'s' * (expected_ndim != 1)}, the array given has "
-            f"{value.ndim} (shape {value.shape})",
-            f"annotate it with ndim={value.ndim}, or reshape the array",
-        )
-    t = Array(value.element_type, value.ndim)
-    if is_generic(pattern) and not match_pattern(pattern, t, {}):
-        raise _refusal("H0702", kernel, name, f"takes {pattern!r}, not {spell(t)}")
-    return Argument(t, (_descriptor(kernel, name, t, value, device),))
-
-
-def _wanted(pattern: Pattern) -> tuple[Type | None, int | None]:
-    if isinstance(pattern, Array):
-        return pattern.dtype, pattern.ndim
-    assert isinstance(pattern, ArrayPattern)
-    ndim = pattern.ndim if isinstance(pattern.ndim, int) else None
-    return as_concrete(pattern.dtype), ndim
-
-
-def _empty(t: Array) -> ArrayArgument:
-    zeros = (0,) * t.ndim
-    return ArrayArgument(0, zeros, zeros, t.dtype, None)
-
-
-def _descriptor(kernel: Kernel, name: str, t: Array, value: Any, device: Device) -> ArrayArgument:
-    if value is None:
-        return _empty(t)
-    if value.device != device:
-        raise _refusal(
-            "H0704",
-            kernel,
-            name,
-            f"lives on '{value.device}', the launch is on '{device}'",
-            f"launch with device='{value.device}', or copy the array with .to('{device}')",
-        )
-    return ArrayArgument(
-        value.ptr, value.shape, value.strides, value.element_type, value, value.read_only
-    )
+    if program.launches < 2 or program.has_wide_index or config.debug:
+        return
+    known_revision, known = kernel.entries
+    others = known if known_revision is revision else ()
+    if any(entry.program is program and entry.is_current for entry in others):
+        return
+    made = entry_of(program, [is_generic(pattern) for _, pattern in kernel.parameters], _HOST)
+    if made is not None:
+        others = tuple(entry for entry in others if entry.program is not program)
+        kernel.entries = (revision, (made, *others[: _MOST_ENTRIES - 1]))

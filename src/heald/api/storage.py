@@ -78,7 +78,7 @@ def load_ir(path: str | os.PathLike[str]) -> Kernel:
         wir = by_types.get((tuple(types), wide))
         if wir is None:
             raise LaunchError(_not_stored(first.name, wide))
-        return Program(wir.name, Analysed.of(wir), safety=safety)
+        return Program(wir.name, Analysed.of(wir), safety=safety, wide_index=wide)
 
     generic = len({types for types, _ in by_types}) > 1
     patterns = tuple((first.name_of(p), Anything if generic else p.type) for p in first.params)

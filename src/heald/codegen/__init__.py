@@ -14,7 +14,6 @@ from heald.codegen.entry import Report, has_entries, make_entry
 from heald.codegen.entry_code import Enter
 from heald.codegen.entry_layout import slot_offset
 from heald.codegen.entry_table import (
-    MAX_BLOCK,
     ArrayClass,
     ArrayTake,
     BytesTake,
@@ -29,7 +28,6 @@ from heald.codegen.openmp import parallel_launcher
 from heald.codegen.target import Target, host_target, llvm_version
 
 __all__ = [
-    "MAX_BLOCK",
     "ArrayClass",
     "ArrayTake",
     "BytesTake",

@@ -55,6 +55,7 @@ def works(code: EntryCode) -> bool:
     ]
     table = EntryTable(
         rank=0,
+        block_size=size,
         takes=(ArrayTake(0, _SIGNATURE, _READ_ONLY, 1, optional=False), *numbers),
         arrays=ArrayClass(_Probe, packed_slot, owner_slot),
         parameters=tuple(

@@ -150,8 +150,10 @@ class EntryTable:
 
     Attributes:
         rank: launch dims that the kernel reads, 0 for any.
+        block_size: bytes of the parameter block.
         takes: one for each argument.
         arrays: needed where some take is an array.
+        parameters: of the kernel; say where the symbols of conditions lie.
         conditions: the bits of a mask, lowest first.
         variants: address and instructions a thread of the code for each mask; others are refused.
         launcher: address of ``codegen.parallel_launcher``; without one, launches of ``parallel``
@@ -161,6 +163,7 @@ class EntryTable:
     """
 
     rank: int
+    block_size: int
     takes: tuple[Take, ...]
     arrays: ArrayClass | None
     parameters: tuple[Parameter, ...]
@@ -170,15 +173,26 @@ class EntryTable:
     cores: int
     parallel: int
 
+    @property
+    def fits(self) -> bool:
+        """Is it within the limits of entries?"""
+        clauses = [clause for condition in self.conditions for clause in condition.clauses]
+        apart = [len(c.written + c.others) for c in clauses if isinstance(c, Apart)]
+        return (
+            len(self.takes) <= MAX_PARAMETERS
+            and self.block_size <= MAX_BLOCK
+            and len(self.conditions) <= MAX_BITS
+            and max(apart, default=0) <= MAX_APART
+        )
+
     def encode(self) -> bytes:
         """The words.
 
         Raises:
-            InternalError: too many parameters or conditions, or a condition that entries cannot
-                evaluate.
+            InternalError: it does not fit.
         """
-        if len(self.takes) > MAX_PARAMETERS or len(self.conditions) > MAX_BITS:
-            raise InternalError("this kernel is too large for a launch entry")
+        if not self.fits:
+            raise InternalError("a kernel beyond the limits of launch entries")
         records = b"".join(_record(take) for take in self.takes)
         arrays = self.arrays
         variants = [self.variants.get(mask, (0, 0)) for mask in range(1 << MAX_BITS)]
@@ -246,8 +260,6 @@ def _clause(clause: Clause, parameters: Sequence[Parameter]) -> bytes:
         return _clause_words(LINEAR, _words(len(clause.terms), clause.constant) + terms)
     if isinstance(clause, Apart):
         arrays = clause.written + clause.others
-        if len(arrays) > MAX_APART:
-            raise InternalError(f"a clause about {len(arrays)} arrays")
         merged = [sum(1 << j for i, j in clause.merged if i == k) for k in range(len(arrays))]
         places = b"".join(
             _words(_offset_of(place, parameters), place.ndim, place.itemsize, mask)

@@ -1,5 +1,4 @@
-"""The table of diagnostic codes: one row, one page ``docs/errors/<code>.md``, one test kernel each.
-"""
+"""The table of diagnostic codes: one row, one page ``docs/errors/<code>.md``, one test each."""
 
 from __future__ import annotations
 
@@ -66,6 +65,7 @@ _ROWS = (
     Code("H0712", "data does not fit its array"),
     Code("H0713", "kernels only"),
     Code("H0714", "hash grid not built or too small"),
+    Code("H0715", "no such parameter"),
     # H08 device
     Code("H0801", "unknown device"),
     Code("H0802", "out of memory"),

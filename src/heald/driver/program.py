@@ -10,6 +10,7 @@ from threading import Lock
 from heald.artifact import Access, Artifact, Fault, LaunchCondition, Site, Symbol, fault_error
 from heald.codegen import (
     LoadedCode,
+    Report,
     build,
     formats_of,
     host_target,
@@ -32,8 +33,12 @@ from heald.passes import SCALAR_CPU, guard, run_pipeline
 from heald.runtime import (
     Device,
     ParallelLauncher,
+    Sharing,
+    ThreadSharing,
+    is_shared,
     launch,
     packer_of,
+    read_fault,
 )
 
 
@@ -53,17 +58,29 @@ class Program:
     Attributes:
         name: what errors call it.
         safety: which guards it keeps.
+        has_wide_index: whether its indices have 64 bits.
         rank: launch dimensions that it reads.
         condition: what must hold at a launch for the variant without bounds guards.
+        launches: how often it ran on the path through ctypes, roughly where threads race.
+        is_shared: whether one of those launches was worth more than one core.
     """
 
     def __init__(
-        self, name: str, analysed: Analysed, *, safety: str, cache: ProgramCache | None = None
+        self,
+        name: str,
+        analysed: Analysed,
+        *,
+        safety: str,
+        wide_index: bool = False,
+        cache: ProgramCache | None = None,
     ) -> None:
         self.name = name
         self.safety = safety
+        self.has_wide_index = wide_index
         self.rank = analysed.rank
         self.condition: LaunchCondition = analysed.condition
+        self.launches = 0
+        self.is_shared = False
         self._analysed = analysed
         self._cache = cache or ProgramCache()
         self._guarded: dict[bool, Kernel] = {}
@@ -140,12 +157,23 @@ class Program:
     def _has_bounds_variant(self) -> bool:
         return bool(self.condition.clauses) and self.safety != "unchecked"
 
+    @property
+    def conditions(self) -> tuple[LaunchCondition, ...]:
+        """What each bit of a variant's mask stands for, the lowest first."""
+        return (self.condition,) if self._has_bounds_variant() else ()
+
+    def compiled(self) -> dict[int, Variant]:
+        """The variants compiled so far, by the mask of the conditions that they rest on."""
+        return {int(bounds): variant for bounds, variant in dict(self._variants).items()}
+
     # ---------------------------------------------------------------------------------- launching
 
     def written(self) -> tuple[bool, ...]:
-        """For each parameter: may the kernel write its arrays?"""
+        """For each parameter: may the kernel write its arrays?  Some variant must be compiled."""
+        access = [v.artifact.parameters for v in self.compiled().values()]
         return tuple(
-            bool(p.access & Access.WRITE) for p in self.variant(bounds=False).artifact.parameters
+            any(p.access & Access.WRITE for p in parameters)
+            for parameters in zip(*access, strict=True)
         )
 
     def run(
@@ -167,22 +195,30 @@ class Program:
         else:
             self._run_cpu(dims, arguments, block_dim)
 
-    def _run_cpu(self, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int) -> None:
+    def choose(self, dims: Sequence[int], arguments: Sequence[Argument]) -> Variant:
+        """The variant for a launch; only that one is compiled."""
+
         def number(symbol: Symbol) -> int:
             return look_up(arguments, dims, symbol)
 
-        bounds = self._has_bounds_variant() and self.condition.holds(number)
-        variant = self.variant(bounds=bounds)
+        return self.variant(bounds=self._has_bounds_variant() and self.condition.holds(number))
+
+    def _run_cpu(self, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int) -> None:
+        variant = self.choose(dims, arguments)
         words = [word for argument in arguments for word in argument.words()]
         packed = packer_of(variant.artifact).pack(words)
+        shared = is_shared(variant.artifact, thread_count(dims), config.num_threads)
+        self.is_shared |= shared
+        self.launches += 1
         outcome = launch(
             variant.code.address,
             variant.artifact,
             packed,
             dims,
             block_dim,
-            parallel=_parallel(),
+            parallel=_sharing() if shared else None,
             threads=config.num_threads,
+            keepalive=(variant, arguments),
         )
         print_records(outcome.printed.records, variant.artifact.formats, outcome.printed.note)
         if outcome.fault is not None:
@@ -204,6 +240,13 @@ class Program:
         for fault in outcome.faults:
             raise self._error(fault, sites_of(kernel), dims)
 
+    def error_of(self, report: bytes) -> KernelFault:
+        """The exception for a report of a launch entry (``codegen.entry``)."""
+        told = Report.decode(report)
+        fault = read_fault(told.fault)
+        assert fault is not None
+        return self._error(fault, self.compiled()[told.mask].artifact.sites, told.dims)
+
     def _error(self, fault: Fault, sites: Mapping[int, Site], dims: Sequence[int]) -> KernelFault:
         thread = thread_coordinates(fault.thread, dims)
         where = thread[0] if len(thread) == 1 else thread
@@ -214,6 +257,8 @@ def _lower(kernel: Kernel) -> Kernel:
     return run_pipeline(kernel, SCALAR_CPU, check=config.check, trace=trace())
 
 
-def _parallel() -> ParallelLauncher | None:
+def _sharing() -> Sharing:
     address = parallel_launcher()
-    return None if address is None else ParallelLauncher(address, survives_fork=True)
+    if address is None:
+        return ThreadSharing()
+    return ParallelLauncher(address, survives_fork=True)

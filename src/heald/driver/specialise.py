@@ -50,7 +50,7 @@ def compile_program(
 
     chosen = f"{options.index} {strict_fp=} {safety=} {name=}"
     analysed, cache = analyse(function, types, chosen, lower)
-    return Program(name, analysed, safety=safety, cache=cache)
+    return Program(name, analysed, safety=safety, wide_index=wide_index, cache=cache)
 
 
 def compile_call(

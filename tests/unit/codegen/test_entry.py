@@ -125,9 +125,10 @@ def make(*takes: Take, types: Sequence[Type] = (), **options: Any) -> Any:
     """An entry whose kernel is the probe; its own two parameters come first."""
     code = entry_code()
     kinds = (Array(u8, 1), i64, *types)
-    offsets, _ = parameter_layout(kinds)
+    offsets, size = parameter_layout(kinds)
     settings: dict[str, Any] = {
         "rank": 0,
+        "block_size": size,
         "takes": (ArrayTake(0, SIGNATURE, 0, 1, optional=False), NumberTake(24, i64), *takes),
         "arrays": arrays_of(),
         "parameters": tuple(map(Parameter, ("",) * 99, kinds, offsets, (Access.NONE,) * 99)),
@@ -487,8 +488,9 @@ def test_a_running_launch_holds_memory_and_code_but_not_the_gil() -> None:
     code.library = library  # type: ignore[attr-defined]
     array = Slots([ctypes.addressof(flags), 2, 4], owner)
     table = EntryTable(
-        rank=1, takes=(ArrayTake(0, SIGNATURE, 0, 1, optional=False),), arrays=arrays_of(),
-        parameters=(), conditions=(), variants={0: (address, 1)}, launcher=None, cores=1,
+        rank=1, block_size=24, takes=(ArrayTake(0, SIGNATURE, 0, 1, optional=False),),
+        arrays=arrays_of(), parameters=(), conditions=(), variants={0: (address, 1)},
+        launcher=None, cores=1,
         parallel=9,
     )  # fmt: skip
     calls = [make_entry(table, [code])]
@@ -617,7 +619,7 @@ def test_what_an_entry_cannot_hold_is_said() -> None:
     places = tuple(ArrayPlace(0, 0, 1, 4) for _ in range(33))
     clause: Clause = Apart(places[:1], places[1:])
     for options in ({"takes": (NumberTake(0, i64),) * 257},
-                    {"conditions": (LaunchCondition(),) * 4},
+                    {"conditions": (LaunchCondition(),) * 4}, {"block_size": 4097},
                     {"conditions": (LaunchCondition((clause,)),)}):  # fmt: skip
         with pytest.raises(InternalError):
             make(**options)
@@ -650,7 +652,7 @@ CHANGES = {
 def test_other_interpreters_have_no_entries(change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*change)
     assert not entry.has_entries()
-    table = EntryTable(0, (), None, (), (), {}, None, 0, 0)
+    table = EntryTable(0, 0, (), None, (), (), {}, None, 0, 0)
     assert make_entry(table, ()) is None
 
 

@@ -1,0 +1,280 @@
+"""From what users give a launch to what a program takes: checked, converted, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from heald.api.array import array
+from heald.api.kernel import Kernel
+from heald.api.scalars import Misfit, convert, describe
+from heald.api.struct import spell, take_leaves
+from heald.diagnostics import (
+    CompileError,
+    Diagnostic,
+    HealdError,
+    LaunchError,
+    Note,
+    TypingError,
+)
+from heald.driver import Argument, ArrayArgument, LeafValue, Program, needs_wide_index
+from heald.runtime import Device
+from heald.types import (
+    Anything,
+    Array,
+    ArrayPattern,
+    Pattern,
+    Scalar,
+    Type,
+    TypeClass,
+    as_concrete,
+    b1,
+    f32,
+    i32,
+    i64,
+    is_generic,
+    leaves,
+    match_pattern,
+)
+
+_INT32 = range(i32.lowest, i32.highest + 1)
+
+
+def adapt_arguments(kernel: Kernel, values: Sequence[Any], device: Device) -> list[Argument]:
+    """Each value as what its parameter takes.
+
+    Raises:
+        LaunchError: wrong count, type, rank or device, naming parameter, expected and given.
+    """
+    parameters = kernel.parameters
+    if len(values) != len(parameters):
+        raise LaunchError(_wrong_count(kernel, len(values)))
+    bound: dict[str, Any] = {}
+    return [
+        _adapt(kernel, name, pattern, value, device, bound)
+        for (name, pattern), value in zip(parameters, values, strict=True)
+    ]
+
+
+def adapt_argument(kernel: Kernel, index: int, t: Type, value: Any, device: Device) -> Argument:
+    """A value as what parameter ``index`` takes, whose type is known.
+
+    Raises:
+        LaunchError: as above.
+    """
+    name, _ = kernel.parameters[index]
+    return _adapt(kernel, name, t, value, device, {})
+
+
+def _wrong_count(kernel: Kernel, given: int) -> Diagnostic:
+    names = [name for name, _ in kernel.parameters]
+    message = f"kernel '{kernel.key}' takes {len(names)} arguments, {given} given"
+    hint = f"missing: {', '.join(names[given:])}" if given < len(names) else ""
+    note = Note(f"its parameters are {', '.join(names) or 'none'}")
+    return Diagnostic("H0701", message, notes=(note,), hint=hint)
+
+
+def _refusal(code: str, kernel: Kernel, name: str, why: str, hint: str = "") -> LaunchError:
+    return LaunchError(
+        Diagnostic(code, f"argument '{name}' of kernel '{kernel.key}' {why}", hint=hint)
+    )
+
+
+def _adapt(
+    kernel: Kernel, name: str, pattern: Pattern, value: Any, device: Device, bound: dict[str, Any]
+) -> Argument:
+    concrete = as_concrete(pattern)
+    if isinstance(concrete, Array) or isinstance(pattern, ArrayPattern):
+        return _array_argument(kernel, name, pattern, value, device)
+    if isinstance(concrete, Scalar):
+        return _scalar_argument(kernel, name, concrete, value)
+    if concrete is not None:
+        return _composite_argument(kernel, name, concrete, value, device)
+    if isinstance(value, (array, np.ndarray)):
+        if pattern is Anything:
+            return _array_argument(kernel, name, ArrayPattern(Anything, Anything), value, device)
+        raise _refusal("H0702", kernel, name, f"takes {pattern!r}, not an array")
+    t = _own_type(kernel, name, value)
+    if isinstance(pattern, TypeClass) and isinstance(value, int) and t not in pattern.members:
+        t = bound.get(pattern.name, f32)
+    if not match_pattern(pattern, t, bound):
+        raise _refusal("H0702", kernel, name, f"takes {pattern!r}, not {spell(t)}")
+    return _adapt(kernel, name, t, value, device, bound)
+
+
+def _own_type(kernel: Kernel, name: str, value: Any) -> Type:
+    """The type that a value has by itself, for generic parameters."""
+    if isinstance(value, bool):
+        return b1
+    if isinstance(value, int):
+        return i32 if value in _INT32 else i64
+    if isinstance(value, float) and not isinstance(value, np.generic):
+        return f32
+    t = as_concrete(type(value))
+    if t is None:
+        raise _refusal("H0702", kernel, name, f"cannot be {describe(value)}")
+    return t
+
+
+def _scalar_argument(kernel: Kernel, name: str, t: Scalar, value: Any) -> Argument:
+    converted = convert(t, value)
+    if isinstance(converted, Misfit):
+        raise _refusal("H0702", kernel, name, f"is {t.public}: {converted.why}", converted.hint)
+    return Argument(t, (converted,))
+
+
+def _composite_argument(kernel: Kernel, name: str, t: Type, value: Any, device: Device) -> Argument:
+    try:
+        parts = take_leaves(t, value, f"argument '{name}' of kernel '{kernel.key}'")
+    except TypingError as error:
+        raise LaunchError(*(_as_launch(d) for d in error.diagnostics)) from None
+    out: list[LeafValue] = []
+    for leaf, part in zip(leaves(t), parts, strict=True):
+        if isinstance(leaf, Array):
+            out.append(_descriptor(kernel, name, leaf, part, device))
+        else:
+            out.append(part)
+    return Argument(t, tuple(out))
+
+
+def _as_launch(d: Diagnostic) -> Diagnostic:
+    return Diagnostic("H0702", d.message, d.span, d.label, d.notes, d.hint)
+
+
+def _array_argument(
+    kernel: Kernel, name: str, pattern: Pattern, value: Any, device: Device
+) -> Argument:
+    if value is None and isinstance(pattern, Array):
+        return Argument(pattern, (_empty(pattern),))
+    if isinstance(value, np.ndarray):
+        try:
+            value = array(value, copy=False, device=device)
+        except HealdError as error:
+            raise LaunchError(*error.diagnostics) from None
+    if not isinstance(value, array):
+        expected = spell(pattern) if not is_generic(pattern) else repr(pattern)
+        raise _refusal(
+            "H0702",
+            kernel,
+            name,
+            f"is {expected}, not {describe(value)}",
+            "make one with wp.array(...) or wp.zeros(...)",
+        )
+    expected_dtype, expected_ndim = _wanted(pattern)
+    if expected_dtype is not None and value.element_type is not expected_dtype:
+        raise _refusal(
+            "H0702",
+            kernel,
+            name,
+            f"has element type {spell(expected_dtype)}, the array given has "
+            f"{spell(value.element_type)}",
+            f"make the array with dtype={spell(expected_dtype)}, or change the annotation",
+        )
+    if expected_ndim is not None and value.ndim != expected_ndim:
+        raise _refusal(
+            "H0703",
+            kernel,
+            name,
+            f"has {expected_ndim} dimension{'s' * (expected_ndim != 1)}, the array given has "
+            f"{value.ndim} (shape {value.shape})",
+            f"annotate it with ndim={value.ndim}, or reshape the array",
+        )
+    t = Array(value.element_type, value.ndim)
+    if is_generic(pattern) and not match_pattern(pattern, t, {}):
+        raise _refusal("H0702", kernel, name, f"takes {pattern!r}, not {spell(t)}")
+    return Argument(t, (_descriptor(kernel, name, t, value, device),))
+
+
+def _wanted(pattern: Pattern) -> tuple[Type | None, int | None]:
+    if isinstance(pattern, Array):
+        return pattern.dtype, pattern.ndim
+    assert isinstance(pattern, ArrayPattern)
+    ndim = pattern.ndim if isinstance(pattern.ndim, int) else None
+    return as_concrete(pattern.dtype), ndim
+
+
+def _empty(t: Array) -> ArrayArgument:
+    zeros = (0,) * t.ndim
+    return ArrayArgument(0, zeros, zeros, t.dtype, None)
+
+
+def _descriptor(kernel: Kernel, name: str, t: Array, value: Any, device: Device) -> ArrayArgument:
+    if value is None:
+        return _empty(t)
+    if value.device != device:
+        raise _refusal(
+            "H0704",
+            kernel,
+            name,
+            f"lives on '{value.device}', the launch is on '{device}'",
+            f"launch with device='{value.device}', or copy the array with .to('{device}')",
+        )
+    kept = (value, value.owner)
+    return ArrayArgument(
+        value.ptr, value.shape, value.strides, value.element_type, kept, value.read_only
+    )
+
+
+# ---------------------------------------------------------------------------------------- programs
+
+
+def find_program(kernel: Kernel, arguments: Sequence[Argument], dims: Sequence[int]) -> Program:
+    """The program for a launch, with the variant that it runs compiled.
+
+    Raises:
+        LaunchError: the kernel reads another number of indices (H0706), would write read-only
+            memory (H0705), or does not type with the 64-bit indices that are needed (H0210).
+        CompileError: the kernel is outside the language.
+    """
+    program = _specialise(kernel, arguments, dims)
+    _check_rank(kernel, program, dims)
+    program.choose(dims, arguments)
+    _check_writable(kernel, program, arguments)
+    return program
+
+
+def _specialise(kernel: Kernel, arguments: Sequence[Argument], dims: Sequence[int]) -> Program:
+    """With 64-bit indices where a dim or extent reaches 2^31."""
+    types = [argument.type for argument in arguments]
+    if not needs_wide_index(arguments, dims):
+        return kernel.program(types)
+    try:
+        return kernel.program(types, wide_index=True)
+    except CompileError as error:
+        message = (
+            f"kernel '{kernel.key}' does not compile with 64-bit indices, which this launch needs: "
+            "a launch dim or an array extent is 2^31 or more"
+        )
+        hint = "tid(), range and a.shape[k] are int64 here; cast where the places below say so"
+        raise LaunchError(Diagnostic("H0210", message, hint=hint), *error.diagnostics) from None
+
+
+def _check_rank(kernel: Kernel, program: Program, dims: Sequence[int]) -> None:
+    """A kernel that reads n indices is launched on n dims."""
+    rank = program.rank
+    if rank not in (0, len(dims)):
+        raise LaunchError(
+            Diagnostic(
+                "H0706",
+                f"kernel '{kernel.key}' reads {rank} thread "
+                f"ind{'ex' if rank == 1 else 'ices'}, but dim {tuple(dims)} has {len(dims)}",
+                hint=f"launch it with {rank} dimension{'s' * (rank != 1)}",
+            )
+        )
+
+
+def _check_writable(kernel: Kernel, program: Program, arguments: Sequence[Argument]) -> None:
+    for (name, _), argument, written in zip(
+        kernel.parameters, arguments, program.written(), strict=True
+    ):
+        for leaf in argument.leaves:
+            if written and isinstance(leaf, ArrayArgument) and leaf.read_only:
+                raise _refusal(
+                    "H0705",
+                    kernel,
+                    name,
+                    "is written by the kernel, but the array given is read-only memory",
+                    "pass a copy: wp.array(data, copy=True)",
+                )
