@@ -70,8 +70,8 @@ def knobs_of(seed: int) -> Knobs:
         return r.random() < chance
 
     return Knobs(
-        size=r.randint(3, 7),
-        depth=r.randint(2, 3),
+        size=r.randint(3, 7) if maybe(0.95) else 14,
+        depth=r.randint(2, 3) if maybe(0.95) else 4,
         functions=r.choice([0, 1, 1, 2]),
         faults=maybe(0.3),
         narrow=maybe(0.4),
@@ -549,7 +549,7 @@ class Writer(Expressions):
             Memory("A", f32, 1, "read"),
             Memory("C", i32, 1, "read"),
             Memory("B", f32, 1, "own", "i"),
-            Memory("D", self.r.choice(self.whole), 1, "own", "i"),
+            Memory("D", self.r.choice([*self.whole, *self.real, b1]), 1, "own", "i"),
         ]
         if self.chance(0.3):
             out.append(Memory("P", f32, 1, "own", "i"))

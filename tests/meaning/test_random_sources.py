@@ -12,6 +12,7 @@ import secrets
 import hypothesis
 import pytest
 from meaning.checking import case_of, examine, examine_in_parallel
+from meaning.expressions import Knobs
 from meaning.running import Mismatch, interpret
 from meaning.shrinking import shrink
 from meaning.sources import Source, generate
@@ -84,3 +85,13 @@ def test_most_kernels_do_something() -> None:
 def test_a_seed_always_gives_the_same_kernel() -> None:
     assert generate(7) == generate(7)
     assert generate(7) != generate(8)
+
+
+def test_a_failing_kernel_shrinks_to_what_fails() -> None:
+    text = generate(3, Knobs()).text.replace(
+        "wp.tid()", "wp.tid()\n    if i > 2:\n        t = 3 + i", 1
+    )
+    small = shrink(text, lambda tried: "3 + i" in tried)
+    code = [line.strip() for line in small.splitlines() if line and line[0] != "#"]
+    assert code[-1] == "t = 3 + i"
+    assert len(code) == 3
