@@ -54,7 +54,7 @@ def undefined(a: wp.array(dtype=float), scale: float):
 
 @wp.kernel
 def attributes(a: wp.array(dtype=float), p: Particle, v: wp.vec3):
-    a[0] = p.positon.x  #~ H0303
+    a[0] = p.pozition.x  #~ H0303
     a[1] = v.w  #~ H0303
     a[2] = wp.sinus(a[2])  #~ H0303
     a[3] = wp.clmap(a[3], 0.0, 1.0)  #~ H0303

@@ -261,7 +261,7 @@ UP = wp.vec3(0.0, 1.0, 0.0)
 
 
 @wp.kernel
-def statics(a: wp.array(dtype=float), out: wp.array(dtype=wp.vec3)):
+def known_early(a: wp.array(dtype=float), out: wp.array(dtype=wp.vec3)):
     i = wp.tid()
     s = float(0.0)
     for k in wp.static(range(len(WEIGHTS))):

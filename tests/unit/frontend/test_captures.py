@@ -168,7 +168,7 @@ def test_arrays_compare_with_none_by_identity() -> None:
         ("a[0] + float", "H0107", "float"),
         ("a[0] + 'x'", "H0107", "'x'"),
         ("None", "H0107", "None"),
-        ("space.sacle", "H0303", "space.sacle"),
+        ("space.scalle", "H0303", "space.scalle"),
         ("colour.REED", "H0303", "colour.REED"),
         ("space.broken", "H0303", "space.broken"),
     ],

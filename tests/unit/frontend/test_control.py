@@ -1,4 +1,4 @@
-"""Control flow and names: short circuit, single evaluation, merges, loops, exits, statics."""
+"""Control flow and names: short circuit, single evaluation, merges, loops, exits, compile time."""
 
 import itertools
 
@@ -168,7 +168,7 @@ def test_assignments() -> None:
     ("body", "code", "under", "hint"),
     [
         ("x = y", "H0301", "y", ""),
-        ("x = rnage(a)", "H0301", "rnage", "did you mean 'range'"),
+        ("x = rangee(a)", "H0301", "rangee", "did you mean 'range'"),
         ("x = n + 1\nx = x + wp.sinn(f)", "H0303", "wp.sinn", "did you mean 'sin'"),
         ("if n > 0:\n    x = 1\na[0] = float(x)", "H0302", "x", "insert `x = 0` before line"),
         ("if n > 0:\n    x = wp.vec3()\nf = x[0]", "H0302", "x", "insert `x = wp.vec3()` before"),
@@ -383,7 +383,7 @@ def test_loops_and_exits_that_cannot_be(body: str, code: str, under: str) -> Non
     assert (found.code, pointed_at(found)) == (code, under)
 
 
-# ------------------------------------------------------------------------------------- statics
+# ------------------------------------------------------------------------------------- compile time
 
 COUNT = 3
 FACTORS = (2.0, 3.0, 5.0)
@@ -391,7 +391,7 @@ NAMED = {"gain": 4.0}
 
 
 @wp.kernel
-def statics(a: wp.array(dtype=float), n: wp.array(dtype=int)):
+def known_early(a: wp.array(dtype=float), n: wp.array(dtype=int)):
     for k in wp.static(range(COUNT)):
         a[0] = a[0] * FACTORS[k]
     for f in FACTORS:
@@ -407,8 +407,8 @@ def statics(a: wp.array(dtype=float), n: wp.array(dtype=int)):
     n[4] = wp.static(len(FACTORS)) + len(FACTORS)
 
 
-def test_statics_are_evaluated_while_compiling() -> None:
-    wir = lower(statics)
+def test_static_expressions_are_evaluated_while_compiling() -> None:
+    wir = lower(known_early)
     assert count_ops(wir, "for", "if") == 0
     a, n = np.ones(3, np.float32), np.zeros(5, np.int32)
     launch(wir, 1, a, n)
@@ -427,7 +427,7 @@ def test_statics_are_evaluated_while_compiling() -> None:
         ("wp.static(1j)", "H0304", "wp.static(1j)"),
     ],
 )
-def test_statics_that_cannot_be(expression: str, code: str, under: str) -> None:
+def test_static_expressions_that_cannot_be(expression: str, code: str, under: str) -> None:
     found = refuse_text(f"@wp.kernel\ndef k(n: int):\n    x = {expression} + 1\n")
     assert (found.code, pointed_at(found)) == (code, under)
 
