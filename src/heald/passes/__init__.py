@@ -5,6 +5,7 @@ order.
 from heald.passes.drop_dead import drop_dead
 from heald.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from heald.passes.fold_constants import fold_constants
+from heald.passes.forward_copies import forward_copies
 from heald.passes.guard import Verdict, guard
 from heald.passes.hoist_loop_invariants import hoist_loop_invariants
 from heald.passes.intervals import Intervals, analyse_intervals
@@ -25,6 +26,7 @@ __all__ = [
     "drop_dead",
     "eliminate_common_subexpressions",
     "fold_constants",
+    "forward_copies",
     "guard",
     "hoist_loop_invariants",
     "normalise_exits",

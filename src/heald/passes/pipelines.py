@@ -15,6 +15,7 @@ from heald.ops import TABLE
 from heald.passes.drop_dead import drop_dead
 from heald.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from heald.passes.fold_constants import fold_constants
+from heald.passes.forward_copies import forward_copies
 from heald.passes.hoist_loop_invariants import hoist_loop_invariants
 from heald.passes.normalise_exits import normalise_exits
 from heald.passes.prune_carried import prune_carried
@@ -25,6 +26,7 @@ Pass = Callable[[Kernel], Kernel]
 Trace = Callable[[str, Kernel], None]
 
 FRONT: tuple[Pass, ...] = (
+    forward_copies,
     fold_constants,
     eliminate_common_subexpressions,
     hoist_loop_invariants,
@@ -36,6 +38,7 @@ FRONT: tuple[Pass, ...] = (
 SCALAR_CPU: tuple[Pass, ...] = (
     unroll_loops,
     scalarise,
+    forward_copies,
     fold_constants,
     eliminate_common_subexpressions,
     prune_carried,

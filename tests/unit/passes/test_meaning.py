@@ -28,6 +28,7 @@ from heald.passes import (
     drop_dead,
     eliminate_common_subexpressions,
     fold_constants,
+    forward_copies,
     guard,
     hoist_loop_invariants,
     normalise_exits,
@@ -37,7 +38,13 @@ from heald.passes import (
     unroll_loops,
 )
 
-EXACT = (eliminate_common_subexpressions, hoist_loop_invariants, normalise_exits, scalarise)
+EXACT = (
+    eliminate_common_subexpressions,
+    forward_copies,
+    hoist_loop_invariants,
+    normalise_exits,
+    scalarise,
+)
 """Passes that keep every fault as it was; the others may delete an access with its fault."""
 OTHERS = (drop_dead, fold_constants, prune_carried, unroll_loops)
 SEEDS = range(60)
