@@ -72,9 +72,23 @@ def symbol(op: ast.operator) -> str:
 def binary_expression(s: Session, node: ast.BinOp) -> Number:
     """``left op right``; a sum with exactly one operand written as a product is contracted.
 
-    Two products stay two roundings, so ``x*y - y*x`` is 0 and ``x*x + y*y`` is symmetric.
+    Two products stay two roundings, so ``x*y - y*x`` is 0 and ``x*x + y*y`` is symmetric.  A chain
+    such as ``a + b + c + ...`` is lowered from its left end on, however long it is.
     """
-    return sum_or_binary(s, node, symbol(node.op), None, node.left, node.right)
+    spine = [node]
+    while isinstance(left := spine[-1].left, ast.BinOp) and not _may_contract(spine[-1], left):
+        spine.append(left)
+    value: Number | None = None
+    for part in reversed(spine):
+        with s.at(part):
+            value = sum_or_binary(s, part, symbol(part.op), value, part.left, part.right)
+    assert value is not None
+    return value
+
+
+def _may_contract(node: ast.BinOp, left: ast.BinOp) -> bool:
+    """Is the left side a product that the sum around it looks at?"""
+    return isinstance(node.op, (ast.Add, ast.Sub)) and is_product(left)
 
 
 def sum_or_binary(
