@@ -4,16 +4,14 @@ launches."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 
 from heald.artifact import Access, Artifact, Fault, LaunchCondition, Site, Symbol, fault_error
 from heald.codegen import (
     LoadedCode,
     Report,
-    build,
     formats_of,
-    host_target,
     leaf_path,
     load,
     parallel_launcher,
@@ -26,10 +24,11 @@ from heald.driver.arguments import Argument, look_up, thread_coordinates, thread
 from heald.driver.cache import ProgramCache, Recipe
 from heald.driver.prints import print_records
 from heald.driver.simulation import simulated_resources
-from heald.driver.tracing import trace
+from heald.driver.variants import Choice, compile_variant, lower, widen
 from heald.interp import run as interpret
 from heald.ir import Kernel
-from heald.passes import SCALAR_CPU, guard, run_pipeline
+from heald.passes import guard
+from heald.passes.layout import assume_unit
 from heald.runtime import (
     Device,
     ParallelLauncher,
@@ -84,7 +83,7 @@ class Program:
         self._analysed = analysed
         self._cache = cache or ProgramCache()
         self._guarded: dict[bool, Kernel] = {}
-        self._variants: dict[bool, Variant] = {}
+        self._variants: dict[Choice, Variant] = {}
         self._lock = Lock()
 
     @property
@@ -117,54 +116,73 @@ class Program:
         proofs = self._analysed.verdicts
         return guard(self.wir, proofs=proofs, bounds=bounds, safety=self.safety)
 
-    def lowered(self, *, bounds: bool) -> Kernel:
-        """What the CPU code generator takes."""
-        return _lower(self._guard(bounds))
+    def lowered(self, choice: Choice) -> Kernel:
+        """What the scalar code generator takes."""
+        return lower(self._checked(choice))
 
-    def variant(self, *, bounds: bool) -> Variant:
+    def widened(self, choice: Choice) -> Kernel:
+        """What the code generator for vectors takes; its attributes say how wide, or why not."""
+        return widen(self.lowered(choice))
+
+    def _checked(self, choice: Choice) -> Kernel:
+        kernel = self._guard(choice.bounds)
+        return assume_unit(kernel) if choice.unit else kernel
+
+    def variant(self, choice: Choice) -> Variant:
         """Compiled code, made on first demand.
 
         Raises:
             CompileError: the kernel uses what CPUs do not have.
             DeviceError: this processor is not supported.
         """
-        found = self._variants.get(bounds)
+        found = self._variants.get(choice)
         if found is not None:
             return found
         with self._lock:
-            if bounds not in self._variants:
-                artifact = self._cache.artifact(self._recipe(bounds))
-                self._variants[bounds] = Variant(artifact, load(artifact))
+            if choice not in self._variants:
+                artifact = self._cache.artifact(self._recipe(choice))
+                self._variants[choice] = Variant(artifact, load(artifact))
                 self._analysed.pack()
-            return self._variants[bounds]
+            return self._variants[choice]
 
-    def _recipe(self, bounds: bool) -> Recipe:
-        condition = self.condition if bounds else LaunchCondition()
+    def _recipe(self, choice: Choice) -> Recipe:
+        conditions = zip(self._questions, self.conditions, strict=True)
+        taken = [c for name, c in conditions if getattr(choice, name)]
+        condition = LaunchCondition(tuple(clause for c in taken for clause in c.clauses))
 
         def compile_kernel(kernel: Kernel) -> Artifact:
-            return build(kernel, host_target(), condition=condition)
+            return compile_variant(kernel, condition)
 
-        return Recipe(
-            f"bounds={bounds:d}", condition, lambda: self._guard(bounds), _lower, compile_kernel
-        )
+        return Recipe(choice.name, condition, lambda: self._checked(choice), lower, compile_kernel)
 
     def prepare(self) -> None:
-        """Compile every variant that a launch may choose."""
-        self.variant(bounds=False)
-        if self._has_bounds_variant():
-            self.variant(bounds=True)
+        """Compile the variants that launches with dense arrays choose.
 
-    def _has_bounds_variant(self) -> bool:
-        return bool(self.condition.clauses) and self.safety != "unchecked"
+        Launches with others, such as every second column of one, compile theirs when they come.
+        """
+        dense = Choice(unit="unit" in self._questions)
+        self.variant(dense)
+        if "bounds" in self._questions:
+            self.variant(replace(dense, bounds=True))
+
+    @property
+    def _questions(self) -> tuple[str, ...]:
+        """The fields of a choice that depend on the launch, in the order of ``conditions``."""
+        bounds = bool(self.condition.clauses) and self.safety != "unchecked"
+        return ("bounds",) * bounds + ("unit",) * bool(self._analysed.layout.clauses)
 
     @property
     def conditions(self) -> tuple[LaunchCondition, ...]:
         """What each bit of a variant's mask stands for, the lowest first."""
-        return (self.condition,) if self._has_bounds_variant() else ()
+        known = {"bounds": self.condition, "unit": self._analysed.layout}
+        return tuple(known[name] for name in self._questions)
 
     def compiled(self) -> dict[int, Variant]:
         """The variants compiled so far, by the mask of the conditions that they rest on."""
-        return {int(bounds): variant for bounds, variant in dict(self._variants).items()}
+        return {self._mask(choice): variant for choice, variant in dict(self._variants).items()}
+
+    def _mask(self, choice: Choice) -> int:
+        return sum(getattr(choice, name) << n for n, name in enumerate(self._questions))
 
     # ---------------------------------------------------------------------------------- launching
 
@@ -201,7 +219,8 @@ class Program:
         def number(symbol: Symbol) -> int:
             return look_up(arguments, dims, symbol)
 
-        return self.variant(bounds=self._has_bounds_variant() and self.condition.holds(number))
+        held = (condition.holds(number) for condition in self.conditions)
+        return self.variant(Choice(**dict(zip(self._questions, held, strict=True))))
 
     def _run_cpu(self, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int) -> None:
         variant = self.choose(dims, arguments)
@@ -251,10 +270,6 @@ class Program:
         thread = thread_coordinates(fault.thread, dims)
         where = thread[0] if len(thread) == 1 else thread
         return fault_error(fault, sites[fault.op], f"thread {where} of kernel '{self.name}'")
-
-
-def _lower(kernel: Kernel) -> Kernel:
-    return run_pipeline(kernel, SCALAR_CPU, check=config.check, trace=trace())
 
 
 def _sharing() -> Sharing:

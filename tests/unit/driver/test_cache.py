@@ -24,7 +24,8 @@ from unit.driver.fresh import Writer
 
 import heald as wp
 from heald.config import config
-from heald.driver import cache, cache_keys, cache_store, program, specialise
+from heald.driver import cache, cache_keys, cache_store, specialise, variants
+from heald.driver.variants import Choice
 from heald.ir import to_text, walk
 from heald.types import i32, i64
 
@@ -57,7 +58,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
         return counted
 
     monkeypatch.setattr(specialise, "lower_kernel", counting("lowered", specialise.lower_kernel))
-    monkeypatch.setattr(program, "build", counting("built", program.build))
+    monkeypatch.setattr(variants, "build", counting("built", variants.build))
     return made
 
 
@@ -250,7 +251,8 @@ def test_programs_from_disk_are_whole(writer: Writer, steps: Steps) -> None:
             outputs.append(a.numpy().tolist())
         with pytest.raises(wp.LaunchError):
             wp.launch(kernel, dim=3, inputs=[wp.zeros(3), wp.zeros((3, 2))])
-        texts = [to_text(found.wir, spans=True), to_text(found.lowered(bounds=True), spans=True)]
+        kernels = [found.wir, found.lowered(Choice(bounds=True))]
+        texts = [to_text(kernel, spans=True) for kernel in kernels]
         return (found.rank, found.describe_condition(), found.written(), outputs, texts)
 
     fresh = facts()
