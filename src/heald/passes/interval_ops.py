@@ -193,6 +193,8 @@ def _shift_right(state: State, op: Op, *, signed: bool) -> None:
         state.set_term(op.result, _floor(state, term, 1 << count))
     elif native and positive:
         _below(state, op, term)
+    elif count and not signed:
+        state.set_opaque(op.result, 0, (1 << (t.bits - count)) - 1)  # zeros come in
     else:
         state.set_opaque(op.result)
 

@@ -317,6 +317,8 @@ class _Counter:
         by = build._constants.get(op.operands[2])
         if by is None:
             distance, magnitude = _signed_distance(build, low, high, step)
+        elif not by:
+            distance = magnitude = build.const(u64, 0)  # no iteration
         else:
             first, last = (low, high) if by > 0 else (high, low)
             distance = _distance(build, first, last)

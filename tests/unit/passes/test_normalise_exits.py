@@ -272,6 +272,16 @@ def test_loops_near_the_ends_of_their_type_count_exactly(t, low, high, step):
     assert [f.kind for f in expected.faults] == ([] if step else [FaultKind.STEP])
 
 
+def test_a_constant_step_of_zero_runs_no_iteration():
+    after = normal(LOOP.format(exit="break %t", step=0, pred="sge"))
+    assert "for" in names(drop_dead(after))
+    dims, arguments = launches_of(after, 9, (7,))[0]
+    seen = observe(after, dims, arguments)
+    assert {f.kind for f in seen.faults} == {FaultKind.STEP}
+    written = np.frombuffer(seen.memory[0], np.float32)
+    np.testing.assert_array_equal(written, np.full(7, arguments[5]))
+
+
 def test_a_step_that_cannot_be_zero_is_not_checked():
     constant = LOOP.format(exit="break %t", step=1, pred="sge")
     assert "for" not in names(normal(constant))
