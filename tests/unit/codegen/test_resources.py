@@ -23,7 +23,10 @@ BAD = [
 
 
 def table() -> np.ndarray:
-    return np.zeros(abi.RESOURCE_CAPACITY * abi.RESOURCE_SIZE // 8, np.uint64)
+    """An empty table, and behind it a record that a handle just outside would find good."""
+    words = np.zeros((abi.RESOURCE_CAPACITY + 1) * abi.RESOURCE_SIZE // 8, np.uint64)
+    record(words, abi.RESOURCE_CAPACITY)[0] = HANDLE - INDEX + abi.RESOURCE_CAPACITY
+    return words
 
 
 def record(words: np.ndarray, index: int = INDEX) -> np.ndarray:
