@@ -144,7 +144,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class Callee:
-    """A function that can be called; its first parameters are always the same arrays."""
+    """A function that can be called.
+
+    Its first parameters are a float array that it reads, ``C``, ``B`` and ``i``.
+    """
 
     name: str
     parameters: tuple[tuple[str, Type], ...]
@@ -303,7 +306,14 @@ class Expressions:
             args = [f"{n}={x}" for (n, _), x in zip(callee.parameters, args, strict=True)]
         if callee.has_default and self.chance(0.5):
             args.pop()
-        return f"{callee.name}({', '.join(['A', 'C', 'B', 'i', *args])})"
+        here = [m.name for m in self.scope.arrays if m.name in ("A", "S")]
+        lent = [
+            m.name
+            for m in self.scope.arrays
+            if m.dtype is f32 and m.ndim == 1 and m.access in READABLE
+        ]
+        first = self.r.choice(lent) if self.chance(0.4) else here[0]
+        return f"{callee.name}({', '.join([first, 'C', 'B', 'i', *args])})"
 
     def argument(self, t: Type, d: int) -> str:
         return self.operand(t, d) if isinstance(t, Scalar) else self.expr(t, d)

@@ -384,7 +384,7 @@ class Writer(Expressions):
 
     def view(self) -> None:
         """A view of what may be read everywhere, or a row that the thread owns."""
-        names = "AFGLRVZ" + ("W" if self.knobs.faults else "")
+        names = "AFGLRSVZ" + ("W" if self.knobs.faults else "")
         options = [m for m in self.scope.arrays if m.name[0] in names]
         memory = self.r.choice(options)
         name = self.fresh("W")
@@ -510,7 +510,7 @@ class Writer(Expressions):
         self.scope = Scope(
             [Variable("i", i32, -1)],
             [
-                Memory("A", f32, 1, "read"),
+                Memory("S", f32, 1, "read"),
                 Memory("C", i32, 1, "read"),
                 Memory("B", f32, 1, "own", "i"),
             ],
@@ -522,7 +522,7 @@ class Writer(Expressions):
         own = [f"{n}: {spelled(t)}" for n, t in pairs]
         if has_default:
             own[-1] += f" = {self.r.choice(['3', 'TWO', '1'])}"
-        arrays = "A: wp.array(dtype=float), C: wp.array(dtype=int), B: wp.array(dtype=float)"
+        arrays = "S: wp.array(dtype=float), C: wp.array(dtype=int), B: wp.array(dtype=float)"
         self.indent = 0
         self.write("@wp.func")
         self.write(f"def {self.function_name}({', '.join([arrays, 'i: int', *own])}):")
