@@ -34,9 +34,9 @@ def record(words: np.ndarray, index: int = INDEX) -> np.ndarray:
     return words[index * size : (index + 1) * size]
 
 
-def put_array(words: np.ndarray, slot: int, array: np.ndarray) -> None:
+def put_array(words: np.ndarray, slot: int, array: np.ndarray, index: int = INDEX) -> None:
     at = (abi.RESOURCE_ARRAYS + slot * abi.RESOURCE_ARRAY_SIZE) // 8
-    record(words)[at : at + 3] = [array.ctypes.data, len(array), array.strides[0]]
+    record(words, index)[at : at + 3] = [array.ctypes.data, len(array), array.strides[0]]
 
 
 def test_arrays() -> None:
@@ -51,7 +51,8 @@ def test_arrays() -> None:
     words = table()
     record(words)[0] = HANDLE
     data = np.arange(12, dtype=np.float32).reshape(6, 2)[::2]
-    put_array(words, 2, data)
+    for index in (INDEX, abi.RESOURCE_CAPACITY):
+        put_array(words, 2, data, index)
     handles = np.array([HANDLE, *BAD, HANDLE], np.uint64)
     y = np.full((len(handles), 2), -1, np.float32)
     fault = run(kernel, len(handles), handles, y, resources=words).fault
