@@ -48,6 +48,7 @@ SCALAR_CPU: tuple[Pass, ...] = (
 
 WIDE_CPU: tuple[Pass, ...] = (
     normalise_exits,
+    forward_copies,
     fold_constants,
     eliminate_common_subexpressions,
     prune_carried,

@@ -4,7 +4,7 @@ import pytest
 from unit.passes.launches import assert_same, kernel_of, launches_of
 
 from heald.ir import Kernel, walk
-from heald.passes import drop_dead, guard, prune_carried
+from heald.passes import drop_dead, forward_copies, guard, prune_carried
 from heald.passes.liveness import find_live
 
 
@@ -21,7 +21,7 @@ def dropped(text: str) -> Kernel:
 
 def pruned(text: str) -> Kernel:
     kernel = guard(kernel_of(text))
-    after = prune_carried(kernel)
+    after = prune_carried(forward_copies(kernel))
     assert_same(kernel, after, launches_of(kernel, 2))
     return after
 
