@@ -134,6 +134,10 @@ def merges(a: wp.array(dtype=float), b: wp.array(dtype=float), n: int, m: wp.int
     else:
         s = "text"
     print(s)  #~ H0204
+    f = wp.sin
+    if n > 0:
+        f = wp.cos
+    t = f(1.0)  #~ H0204
 
 
 @wp.kernel

@@ -66,8 +66,9 @@ class Function:
         return f"<heald function {self.key}>"
 
 
-def _annotations(function: FunctionType) -> tuple[tuple[str, object], ...]:
-    return tuple((n, str(p.annotation)) for n, p in inspect.signature(function).parameters.items())
+def _annotations(function: FunctionType) -> tuple[str, ...]:
+    """What tells overloads apart: the types of the parameters, not their names."""
+    return tuple(str(p.annotation) for p in inspect.signature(function).parameters.values())
 
 
 def func(
@@ -100,5 +101,10 @@ def func(
 
 def _is_redefinition(known: Function, f: FunctionType) -> bool:
     """A notebook cell or factory that runs again defines anew; overloads differ in their
-    parameters."""
-    return all(_annotations(g) == _annotations(f) for g in known.__heald_overloads__)
+    parameters.
+
+    In a notebook one overload can be replaced alone; a factory makes a new function each time, and
+    those that it made before keep their meaning.
+    """
+    same = [_annotations(g) == _annotations(f) for g in known.__heald_overloads__]
+    return all(same) or (any(same) and "<locals>" in f.__qualname__)

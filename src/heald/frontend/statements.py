@@ -421,11 +421,14 @@ def cannot_merge(name: str, bindings: Sequence[Binding]) -> Diagnostic:
     """``cannot infer type of 'x'``, with every assignment underlined."""
     notes = tuple(Note(f"'{name}' is {describe(b.operand)} here", b.span) for b in bindings)
     arrays = any(isinstance(b.operand, Value) and not is_plain(b.operand.type) for b in bindings)
-    hint = (
-        "an array cannot depend on a branch: choose an index, or use each array in its branch"
-        if arrays
-        else f"give '{name}' one type on every path, for example by declaring it before the branch"
-    )
+    known = any(not isinstance(b.operand, Value) for b in bindings)
+    hint = f"give '{name}' one type on every path, for example by declaring it before the branch"
+    if arrays:
+        hint = (
+            "an array cannot depend on a branch: choose an index, or use each array in its branch"
+        )
+    elif known:
+        hint = "what is known while compiling cannot depend on a branch: use each in its branch"
     return Diagnostic(
         "H0204",
         f"cannot infer type of '{name}': its types on two paths do not merge",

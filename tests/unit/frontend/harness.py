@@ -30,7 +30,7 @@ def cell(text: str, **given: Any) -> dict[str, Any]:
     text = textwrap.dedent(text)
     file = f"<cell {next(_CELLS)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names: dict[str, Any] = {"wp": wp, "__name__": file, **given}
+    names: dict[str, Any] = {"wp": wp, "__name__": file} | given
     exec(compile(text, file, "exec", dont_inherit=True), names)
     return names
 

@@ -407,9 +407,28 @@ def test_calls_leave_no_trace_in_the_kernel_but_their_ops() -> None:
     assert count_ops(lower(results), "scope") == 3
 
 
-@wp.kernel
-def negative(a: wp.array(dtype=float)):
-    a[0] = float(-order(-1.0))
+def overloads_times(factor: int):
+    @wp.func
+    def times(x: float):
+        return x * float(factor)
+
+    @wp.func
+    def times(x: int):  # noqa: F811
+        return x * factor
+
+    return times
+
+
+def test_a_factory_that_runs_again_leaves_its_older_functions_alone() -> None:
+    two, three = overloads_times(2), overloads_times(3)
+    assert [two(5.0), two(5), three(5.0), three(5)] == [10.0, 10, 15.0, 15]
+
+
+def test_a_cell_that_renames_a_parameter_replaces_the_function() -> None:
+    names = {"__name__": "renaming_cell"}
+    cell("@wp.func\ndef f(x: float):\n    return x\n", **names)
+    again = cell("@wp.func\ndef f(y: float):\n    return -y\n", **names)
+    assert again["f"](1.0) == -1.0
 
 
 def test_arguments_of_operators_are_evaluated_once_and_in_order() -> None:
