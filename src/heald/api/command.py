@@ -95,13 +95,15 @@ class Launch:
         """The careful path; afterwards the quick one is ready."""
         revision, state, ready = config.revision, self._state, self._ready
         program = find_program(self.kernel, state.arguments, state.dims)
-        program.run(self.device, state.dims, state.arguments, self.block_dim)
-        if self.device is not CPU or program.has_wide_index or config.debug:
-            return
-        if ready is None or ready.revision is not revision or not ready.entry.is_current:
-            self._make_ready(revision, state, program)
+        try:
+            program.run(self.device, state.dims, state.arguments, self.block_dim)
+        finally:
+            if ready is None or ready.revision is not revision or not ready.entry.is_current:
+                self._make_ready(revision, state, program)
 
     def _make_ready(self, revision: object, state: _State, program: Program) -> None:
+        if self.device is not CPU or program.has_wide_index or config.debug:
+            return
         entry = replay_of(program)
         if entry is None:
             return

@@ -125,9 +125,11 @@ def _launch(
     if record_cmd:
         return Launch(kernel, dims, arguments, where, threads)
     program = find_program(kernel, arguments, dims)
-    program.run(where, dims, arguments, threads)
-    if where is CPU:
-        _remember(kernel, program, revision)
+    try:
+        program.run(where, dims, arguments, threads)
+    finally:
+        if where is CPU:
+            _remember(kernel, program, revision)
     return None
 
 
