@@ -11,7 +11,7 @@ from heald.artifact.condition import (
 )
 from heald.artifact.errors import fault_error
 from heald.artifact.faults import Fault, FaultKind
-from heald.artifact.records import Access, Artifact, Parameter, PrintFormat, Site
+from heald.artifact.records import Access, Artifact, Parameter, PrintFormat, PrintRecord, Site
 
 __all__ = [
     "Access",
@@ -25,6 +25,7 @@ __all__ = [
     "LinearTerm",
     "Parameter",
     "PrintFormat",
+    "PrintRecord",
     "Site",
     "Symbol",
     "Unit",

@@ -45,6 +45,23 @@ class PrintFormat:
     kinds: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class PrintRecord:
+    """One execution of a print statement by one thread.
+
+    Attributes:
+        thread: linear index of the thread.
+        sequence: how many times it had printed before.
+        op_id: id of the op, a key of ``Artifact.formats``.
+        values: what it printed, as Python numbers.
+    """
+
+    thread: int
+    sequence: int
+    op_id: int
+    values: tuple[bool | int | float, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Artifact:
     """Compiled code of one variant of a kernel.

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from heald.artifact import PrintFormat
+from heald.artifact import PrintFormat, PrintRecord
 
 
-class Record(Protocol):
-    """One execution of a print statement."""
-
-    @property
-    def op_id(self) -> int:
-        """Which statement; a key of the formats."""
-
-    @property
-    def values(self) -> Sequence[bool | int | float]:
-        """What it printed."""
-
-
-def print_records(records: Iterable[Record], formats: Mapping[int, PrintFormat], note: str) -> None:
+def print_records(
+    records: Iterable[PrintRecord], formats: Mapping[int, PrintFormat], note: str
+) -> None:
     """Write records in order, then the note about what did not fit."""
     text = "".join(_text(formats[r.op_id], r.values) for r in records)
     if note:

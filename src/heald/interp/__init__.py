@@ -1,7 +1,6 @@
 """The reference interpreter, which defines WIR, in numpy; and host calls of library functions."""
 
 from heald.interp.closure import Closure, compile_closure
-from heald.interp.faults import PrintRecord
 from heald.interp.machine import Outcome, run, run_serial
 from heald.interp.memory import ArrayView
 from heald.interp.resources import Resource
@@ -10,7 +9,6 @@ __all__ = [
     "ArrayView",
     "Closure",
     "Outcome",
-    "PrintRecord",
     "Resource",
     "compile_closure",
     "run",

@@ -7,25 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from heald.artifact import Fault, FaultKind
+from heald.artifact import Fault, FaultKind, PrintRecord
 from heald.interp.memory import Lanes
-
-
-@dataclass(frozen=True, slots=True)
-class PrintRecord:
-    """One execution of a ``printf`` by one thread.
-
-    Attributes:
-        thread: linear index of the thread.
-        sequence: how many times it had printed before.
-        op_id: id of the op.
-        values: what it printed, as Python numbers.
-    """
-
-    thread: int
-    sequence: int
-    op_id: int
-    values: tuple[bool | int | float, ...]
 
 
 class Stopped(Exception):

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from heald.artifact import Fault
+from heald.artifact import Fault, PrintRecord
 from heald.interp.control import run_grid, spread_datum
-from heald.interp.faults import Journal, PrintRecord, Stopped
+from heald.interp.faults import Journal, Stopped
 from heald.interp.lanes import Group, Launch, prepare
 from heald.interp.memory import Lanes
 from heald.interp.resources import Resources

@@ -7,11 +7,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from heald.artifact import FaultKind
+from heald.artifact import FaultKind, PrintRecord
 from heald.diagnostics import InternalError
 from heald.interp import access, atomics
 from heald.interp.access import index_result
-from heald.interp.faults import PrintRecord
 from heald.interp.lanes import Group, only
 from heald.interp.memory import Lanes
 from heald.interp.values import Datum, Mask, from_number, pick, to_number

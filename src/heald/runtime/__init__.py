@@ -36,7 +36,7 @@ from heald.runtime.memory import (
     memory_bytes,
 )
 from heald.runtime.packing import ElementCodec, Packer, Word, codec_of, packer_of
-from heald.runtime.printing import PrintOutput, PrintRecord
+from heald.runtime.printing import PrintOutput
 from heald.runtime.resources import Resource, ResourceArray, ResourceTable, table_of
 
 __all__ = [
@@ -53,7 +53,6 @@ __all__ = [
     "Packer",
     "ParallelLauncher",
     "PrintOutput",
-    "PrintRecord",
     "Resource",
     "ResourceArray",
     "ResourceTable",

@@ -99,8 +99,7 @@ def contiguous_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
 
 
 def byte_span(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
-    """First byte and the one after the last that elements occupy, relative to element (0, ..., 0).
-    """
+    """First byte and the one after the last that elements occupy, relative to element (0, ..., 0)."""
     if 0 in shape:
         return 0, 0
     reach = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heald.artifact import PrintFormat, abi
+from heald.artifact import PrintFormat, PrintRecord, abi
 from heald.diagnostics import InternalError
 from heald.runtime.memory import Allocation, allocate
 from heald.types import BY_NAME, bf16
@@ -22,23 +22,6 @@ _WORD = 8
 _HEADER = struct.Struct("<qqq")
 _HEAD = struct.Struct("<qqq")
 _UNWRITTEN = -1
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class PrintRecord:
-    """One execution of a print statement by one thread.
-
-    Attributes:
-        thread: linear index of the thread.
-        sequence: how many times it had printed before.
-        op_id: id of the op, a key of ``Artifact.formats``.
-        values: what it printed, as Python numbers.
-    """
-
-    thread: int
-    sequence: int
-    op_id: int
-    values: tuple[bool | int | float, ...]
 
 
 @dataclass(frozen=True, slots=True)

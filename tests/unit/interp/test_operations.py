@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.interp.support import agree, wir
 
-from heald.artifact import Fault, FaultKind
+from heald.artifact import Fault, FaultKind, PrintRecord
 from heald.diagnostics import InternalError
-from heald.interp import ArrayView, PrintRecord, Resource, run, run_serial
+from heald.interp import ArrayView, Resource, run, run_serial
 from heald.ir import Kernel, Op, Region, op_ids, parse
 from heald.ops import TABLE
 from heald.types import Struct, Vector, f32, i16, i32, numpy_dtype, u8

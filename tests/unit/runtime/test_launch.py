@@ -14,12 +14,20 @@ import numpy as np
 import pytest
 
 from heald import types
-from heald.artifact import Access, Artifact, Fault, FaultKind, Parameter, PrintFormat, abi
+from heald.artifact import (
+    Access,
+    Artifact,
+    Fault,
+    FaultKind,
+    Parameter,
+    PrintFormat,
+    PrintRecord,
+    abi,
+)
 from heald.diagnostics import InternalError, LaunchError
 from heald.runtime import (
     ParallelLauncher,
     PrintOutput,
-    PrintRecord,
     ResourceTable,
     check_block_dim,
     check_dims,
