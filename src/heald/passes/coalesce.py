@@ -29,6 +29,7 @@ _UNORDERED_ATOMICS = frozenset(
     }
 )
 _FREE = frozenset({"const", "yield", "return", "tid", "launch_dim", "dim", "stride", "extract"})
+_LOOP_WEIGHT, _ARM_WEIGHT = 8.0, 0.25
 _GATHER_SHARE = 3
 """Accesses of scattered elements may make at most one in this many ops."""
 
@@ -149,16 +150,29 @@ def _local_refusal(kernel: Kernel, lanes: int) -> str:
 
 
 def width_for(kernel: Kernel, uniformity: Uniformity, vector_bytes: int) -> int:
-    """How many of the widest floats that lanes compute with fit a vector, else 4-byte numbers."""
-    sizes = [
-        value.type.bits // 8
-        for op in walk(kernel.body)
-        for value in op.results
-        if isinstance(value.type, Scalar)
-        and value.type.is_float
-        and not uniformity.is_uniform(value)
-    ]
-    return vector_bytes // max([4, *sizes])
+    """How many of the floats that lanes compute with most fit a vector, else 4-byte numbers.
+
+    Ops in loops count more, those in branches where lanes part less: a long way round through
+    float64 that hardly any lane takes should not halve the width.
+    """
+    weights = {4: 0.0, 8: 0.0}
+    _weigh(kernel.body, uniformity, 1.0, weights)
+    return vector_bytes // (8 if weights[8] > weights[4] else 4)
+
+
+def _weigh(region: Region, uniformity: Uniformity, each: float, weights: dict[int, float]) -> None:
+    for op in region.ops:
+        inner = each
+        if op.name in LOOPS:
+            inner = each * _LOOP_WEIGHT
+        elif op in uniformity.divergent:
+            inner = each * _ARM_WEIGHT
+        for nested in op.regions:
+            _weigh(nested, uniformity, inner, weights)
+        for value in op.results:
+            t = value.type
+            if isinstance(t, Scalar) and t.is_float and not uniformity.is_uniform(value):
+                weights[max(4, t.bits // 8)] += each
 
 
 # -- profit ----------------------------------------------------------------------------------------
@@ -169,12 +183,19 @@ def _cost_refusal(kernel: Kernel, uniformity: Uniformity) -> str:
     for region in _innermost(kernel.body):
         gathers, ops = 0, 0
         for op in walk(region):
-            ops += op.name not in _FREE
+            ops += _is_vector_op(op, uniformity)
             gathers += is_scattered(op, uniformity, dense)
         if gathers * _GATHER_SHARE > ops:
             where = "the kernel" if region is kernel.body else "its innermost loop"
             return f"{gathers} of {ops} ops of {where} access scattered elements"
     return ""
+
+
+def _is_vector_op(op: Op, uniformity: Uniformity) -> bool:
+    """Does widening make one instruction out of those of all lanes?"""
+    if op.name in ("load", "store"):
+        return True
+    return op.name not in _FREE and any(v not in uniformity.steps for v in op.results)
 
 
 def _innermost(body: Region) -> list[Region]:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from heald.codegen.body import ArrayNames, Body
 from heald.codegen.spelling import literal, scalar_type, splat
 from heald.codegen.wide.deciding import find_deciding
-from heald.ir import Op, Value, walk
-from heald.passes.facts import is_guarded
+from heald.ir import Kernel, Op, Value, walk
+from heald.passes.facts import constants_of, is_guarded
 from heald.passes.uniformity import Uniformity, analyse_uniformity
-from heald.types import Array, Scalar, Type, i64
+from heald.types import Array, Scalar, Type, i32, i64
 
+_REACH = 1 << 16
 LANES_FAULTED = "%faulted.lanes"
 """An i32 in memory: the lanes that have faulted."""
 
@@ -65,6 +66,7 @@ class WideBody(Body):
     depth: int = 0
     escapes: bool = False
     _vectors: dict[tuple[str, str, int], str] = field(default_factory=dict)
+    _roots: dict[Value, tuple[Value, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super(WideBody, self).__post_init__()
@@ -73,8 +75,17 @@ class WideBody(Body):
         self.deciding = find_deciding(kernel)
         self.used = frozenset(v for op in walk(kernel.body) for v in op.operands)
         self.records = any(is_guarded(op) for op in self.uniformity.late)
+        self._roots = _find_roots(kernel)
         if self.unit:
             self.compact.update(p for p in kernel.params if isinstance(p.type, Array))
+
+    def is_late(self, op: Op) -> bool:
+        """May ``op`` run after an effect, or was its guard looked at already?"""
+        return op in self.uniformity.late or op in self.ahead
+
+    def root_of(self, value: Value) -> tuple[Value, int]:
+        """The value and the constant of which an index is the sum, which may wrap."""
+        return self._roots.get(value, (value, 0))
 
     # -- forms -------------------------------------------------------------------------------------
 
@@ -227,6 +238,25 @@ class WideBody(Body):
             return splat(i64, self.constants[value], self.width)
         w = self.writer
         return w.ins(f"sext <{self.width} x i32> {whole} to <{self.width} x i64>")
+
+
+def _find_roots(kernel: Kernel) -> dict[Value, tuple[Value, int]]:
+    """Of each i32 or i64 that is another one plus a small constant, which and how much."""
+    constants = constants_of(kernel)
+    roots: dict[Value, tuple[Value, int]] = {}
+    for op in walk(kernel.body):
+        if op.name not in ("iadd", "isub") or op.result.type not in (i32, i64):
+            continue
+        ways = [(op.operands[0], op.operands[1])]
+        if op.name == "iadd":
+            ways.append((op.operands[1], op.operands[0]))
+        for value, by in ways:
+            if by in constants:
+                root, offset = roots.get(value, (value, 0))
+                offset += int(constants[by]) * (1 if op.name == "iadd" else -1)
+                if abs(offset) <= _REACH:
+                    roots[op.result] = (root, offset)
+    return roots
 
 
 def _wrap(t: Scalar, number: int) -> int:

@@ -11,16 +11,16 @@ from heald.codegen.memory import axis_of, emit_dim
 from heald.codegen.threads import emit_launch_dim, emit_tid
 from heald.codegen.wide import loops
 from heald.codegen.wide.body import Tests, WideBody
+from heald.codegen.wide.bounds import check_ahead
 from heald.codegen.wide.checks import ESCAPE, require
-from heald.codegen.wide.memory import check_ahead, emit_access, emit_atomic
+from heald.codegen.wide.memory import emit_access, emit_atomic
 from heald.codegen.wide.values import emit_value, tests_of
 from heald.codegen.wide.views import emit_alloc, emit_resource, emit_stride, emit_subview
 from heald.codegen.writer import Join
 from heald.diagnostics import InternalError
-from heald.ir import ATOMICS, Op, Region, Value, walk
+from heald.ir import ATOMICS, MEMORY, Op, Region, Value, walk
 from heald.ops import TABLE
 from heald.passes.facts import is_guarded, is_pure, launch_rank
-from heald.passes.uniformity import has_effect
 from heald.types import Scalar
 
 _LIGHT = 16
@@ -36,7 +36,7 @@ def emit_region(body: WideBody, region: Region) -> tuple[Value, ...]:
             continue
         if body.locations is not None:
             body.writer.place = body.locations.at(op.span)
-        if op not in body.uniformity.late and not op.regions and has_effect(op):
+        if op.name in MEMORY and is_guarded(op) and not body.is_late(op):
             check_ahead(body, region, position)
         match op.name:
             case "yield" | "return":

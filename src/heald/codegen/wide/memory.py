@@ -16,15 +16,10 @@ from heald.codegen.memory import element, load_scalar, store_scalar
 from heald.codegen.spelling import memory_type, scalar_type
 from heald.codegen.wide import groups
 from heald.codegen.wide.body import WideBody
-from heald.codegen.wide.checks import checked, escape_unless, record
-from heald.codegen.wide.places import (
-    Access,
-    bounds_of,
-    fault_words,
-    first_address,
-    lane_addresses,
-)
-from heald.ir import ATOMICS, MEMORY, Op, Region
+from heald.codegen.wide.bounds import bounds_of, fault_words, lanes_inside
+from heald.codegen.wide.checks import checked, record
+from heald.codegen.wide.places import Access, first_address, lane_addresses
+from heald.ir import ATOMICS, Op
 from heald.passes.facts import is_guarded
 from heald.types import Scalar, b1, size_of
 
@@ -50,10 +45,11 @@ def emit_access(body: WideBody, op: Op, following: Sequence[Op]) -> None:
 def _guarded(
     body: WideBody, group: Sequence[Op], access: Access, run: Callable[[], list[str]]
 ) -> tuple[str, ...]:
-    op, bounds = group[0], bounds_of(body, access)
+    op = group[0]
+    good = bounds_of(body, access).good(body)
 
     def fail() -> list[str]:
-        inside = bounds.lanes()
+        inside = lanes_inside(body, access)
         bad = body.both(body.mask, body.inverted(inside))
         assert bad is not None
         record(body, op, bad, FaultKind.BOUNDS, *fault_words(body, access))
@@ -63,26 +59,7 @@ def _guarded(
             return _scattered(body, group, access)
 
     types = [body.joined_type(o.result) for o in group if o.results]
-    return checked(body, op, bounds.good, run, fail, types)
-
-
-def check_ahead(body: WideBody, region: Region, position: int) -> None:
-    """Before the first effect, look at all guards behind it whose indices are there already.
-
-    Those that follow in the same region run certainly (or the threads end), so starting anew
-    because of them is not too early.
-    """
-    later = {v for op in region.ops[position:] for v in op.results}
-    for op in region.ops[position:]:
-        if op.name not in MEMORY or not is_guarded(op) or op in body.ahead:
-            continue
-        if later.isdisjoint(op.operands[: 1 + _rank(op)]):
-            escape_unless(body, bounds_of(body, Access.of(body, op)).good)
-            body.ahead.add(op)
-
-
-def _rank(op: Op) -> int:
-    return len(op.operands) - 1 - {"load": 0, "atomic_cas": 2}.get(op.name, 1)
+    return checked(body, op, good, run, fail, types)
 
 
 # -- loads -----------------------------------------------------------------------------------------
@@ -226,17 +203,17 @@ def emit_atomic(body: WideBody, op: Op) -> None:
     if not is_guarded(op) or op in body.ahead:
         run()
         return
-    bounds = bounds_of(body, access)
+    good = bounds_of(body, access).good(body)
 
     def fail() -> list[str]:
-        inside = bounds.lanes()
+        inside = lanes_inside(body, access)
         bad = body.both(body.mask, body.inverted(inside))
         assert bad is not None
         record(body, op, bad, FaultKind.BOUNDS, *fault_words(body, access))
         with body.masked(body.both(body.mask, inside)):
             return run()
 
-    checked(body, op, bounds.good, run, fail, [])
+    checked(body, op, good, run, fail, [])
 
 
 def _update_lanes(body: WideBody, op: Op, access: Access) -> None:

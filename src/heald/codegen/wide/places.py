@@ -1,18 +1,17 @@
-"""Where the elements that several threads access lie, and whether they lie inside."""
+"""Where the elements that several threads access lie."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 from heald.codegen.body import ArrayNames
-from heald.codegen.memory import conjunction, is_shared
+from heald.codegen.memory import is_shared
 from heald.codegen.wide.body import WideBody, lane_constants
 from heald.ir import Op, Value
-from heald.types import Array, i32, i64, size_of
+from heald.types import Array, i32
 
-_HALF = 1 << 31
 _SCALES = (1, 2, 4, 8)
 
 
@@ -164,84 +163,3 @@ def _is_number(name: str) -> bool:
 def int_or_none(name: str) -> int | None:
     """The number that a name is, if it is one."""
     return int(name) if _is_number(name) else None
-
-
-# -- bounds ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Is an access inside?
-
-    ``good`` is an i1: no lane that runs is outside.  ``lanes()`` writes the mask of the lanes whose
-    index is inside.
-    """
-
-    good: str
-    lanes: Callable[[], str]
-
-
-def bounds_of(body: WideBody, access: Access) -> Bounds:
-    """Whether every lane that runs has an index inside its array.
-
-    An index that grows evenly is inside in all lanes when it is in the first and the last one: it
-    cannot have wrapped between them, since what it grows by in all is far less than 2^31.
-    """
-
-    def lanes() -> str:
-        return lanes_inside(body, access)
-
-    w = body.writer
-    ends = [_last(body, value) for value in access.index]
-    if body.is_ragged(access.array) or any(end is None for end in ends):
-        return Bounds(body.all_active(lanes()), lanes)
-    even = any(body.step(value) for value in access.index)
-    if even and body.mask is not None:
-        return Bounds(body.all_active(lanes()), lanes)
-    parts = []
-    for value, end, extent in zip(access.index, ends, access.names.extents, strict=True):
-        parts.append(w.ins(f"icmp ult i64 {body.extend(value)}, {extent}"))
-        if body.step(value):
-            parts.append(w.ins(f"icmp ult i64 {end}, {extent}"))
-    return Bounds(conjunction(body, parts), lanes)
-
-
-def _last(body: WideBody, value: Value) -> str | None:
-    """The index of the last lane as i64, where it follows from that of the first."""
-    step, w = body.step(value), body.writer
-    if step is None:
-        return None
-    if step == 0:
-        return body.extend(value)
-    kind = "i64" if value.type is i64 else "i32"
-    last = w.ins(f"add {kind} {body.name(value)}, {step * (body.width - 1)}")
-    return last if kind == "i64" else w.ins(f"sext i32 {last} to i64")
-
-
-def lanes_inside(body: WideBody, access: Access) -> str:
-    """The mask of lanes whose index is inside."""
-    w = body.writer
-    parts = []
-    for k, value in enumerate(access.index):
-        extent = access.names.extents[k]
-        if value.type is i32 and not body.is_ragged(access.array):
-            # As unsigned numbers, negative indices are 2^31 or more.
-            least = w.ins(f"call i64 @llvm.umin.i64(i64 {extent}, i64 {_HALF})")
-            limit = body.spread("i32", w.ins(f"trunc i64 {least} to i32"))
-            parts.append(w.ins(f"icmp ult <{body.width} x i32> {body.vector(value)}, {limit}"))
-        else:
-            limit = extent if body.is_ragged(access.array) else body.spread("i64", extent)
-            whole = f"<{body.width} x i64>"
-            parts.append(w.ins(f"icmp ult {whole} {body.wide_extend(value)}, {limit}"))
-    return reduce(lambda a, b: w.ins(f"and {body.mask_type} {a}, {b}"), parts)
-
-
-def fault_words(body: WideBody, access: Access) -> tuple[list[str], list[str]]:
-    """Index and extents as a fault record shows them, vectors of i64."""
-    index = [body.wide_extend(value) for value in access.index]
-    return index, list(body.lane_extents(access.array, access.names))
-
-
-def local_bytes(array: Array, width: int) -> int:
-    """What the copies of a local array take together."""
-    return size_of(array) * width
