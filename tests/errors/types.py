@@ -6,6 +6,7 @@ import heald as wp
 
 Vec5 = wp.types.vector(length=5, dtype=wp.float32)
 HUGE = 10**5000
+SEED = 42
 
 
 @wp.struct
@@ -237,6 +238,22 @@ def builtins(a: wp.array(dtype=float), v: wp.vec3, p: Particle, n: int):
     wp.expect_near(n, n, 1)  #~ H0201
     wp.expect_near(1.0, 2.0, tol=1.0)  #~ H0305
     wp.tid(0)  #~ H0305
+
+
+@wp.func
+def broken(x: float):
+    return x + undefined  #~ H0301
+
+
+@wp.kernel
+def library(a: wp.array(dtype=float), states: wp.array(dtype=wp.uint32), v: wp.vec3):
+    a[0] = broken(1.0)
+    a[1] = broken(2.0)
+    a[2] = wp.randf(states[0])  #~ H0109
+    a[3] = wp.randf(SEED)  #~ H0109
+    z = wp.zeros(shape=3, dtype=float)
+    c = Cloud(z, 3)  #~ H0201
+    x = wp.normalize(wp.vec3i())  #~ H0203
 
 
 @wp.kernel

@@ -308,8 +308,15 @@ def _rebind_updated(s: Session, arguments: Arguments, callee: Any, result: Opera
     assert isinstance(arguments.node, ast.Call)
     assert isinstance(result, Several)
     for node, value in zip(_updated_nodes(arguments.node, callee), result.items, strict=False):
-        if isinstance(node, ast.Name):
+        if isinstance(node, ast.Name) and node.id in s.frame.env:
             s.bind(node.id, value, node)
+        elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+            raise s.refuse(
+                node,
+                "H0109",
+                f"'{_name_of(callee)}' changes this argument, so it must be a local variable",
+                hint="assign it to a local first, and store that afterwards where it is kept",
+            )
     rest = result.items[count:]
     return rest[0] if len(rest) == 1 else Several(rest)
 

@@ -31,6 +31,7 @@ from heald.types import (
 )
 
 _MAX_SIGNATURES = 8
+_PUBLIC = ("Float", "Int", "Scalar")
 
 
 def pattern_of(parameter: ParameterSource) -> Pattern:
@@ -172,8 +173,8 @@ def signature_text(function: FunctionType) -> str:
 
 def _pattern_text(pattern: Pattern) -> str:
     match pattern:
-        case TypeClass():
-            return pattern.name
+        case TypeClass(name, members):
+            return name if name in _PUBLIC else " or ".join(t.public for t in members)
         case VectorPattern(dtype, length):
             return f"vector(length={_extent_text(length)}, dtype={_pattern_text(dtype)})"
         case MatrixPattern(dtype, rows, cols):

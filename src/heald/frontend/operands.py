@@ -201,8 +201,9 @@ def describe_type(t: Type) -> str:
             return ("quat" if isinstance(t, Quaternion) else "transform") + _SUFFIX[dtype]
         case Struct(name):
             return name
-        case Array(dtype, ndim):
-            return f"array(dtype={describe_type(dtype)}, ndim={ndim})"
+        case Array(dtype, ndim, space):
+            kind = "array" if space == "global" else f"{space} array"
+            return f"{kind}(dtype={describe_type(dtype)}, ndim={ndim})"
     return repr(t).removeprefix("heald.")
 
 

@@ -126,10 +126,12 @@ class Session:
         return Refused(Diagnostic(code, message, span, label, tuple(notes), hint))
 
     def report(self, refused: Refused) -> None:
-        """Keep a mistake and go on; repeats (a loop is lowered again) are dropped."""
+        """Keep a mistake and go on; repeats are dropped: a loop is lowered again, a function is
+        called from several places."""
         self.failures += 1
-        if refused.diagnostic is not None and refused.diagnostic not in self.errors:
-            self.errors.append(refused.diagnostic)
+        found = refused.diagnostic
+        if found is not None and not any(_same_mistake(found, other) for other in self.errors):
+            self.errors.append(found)
 
     # -- the two halves
     # ------------------------------------------------------------------------------------
@@ -215,6 +217,13 @@ class Session:
     def type_of(self, operand: Value | Literal) -> Type:
         """The type of an operand, or the one a literal takes by default."""
         return literal_type(operand.value) if isinstance(operand, Literal) else operand.type
+
+
+def _same_mistake(a: Diagnostic, b: Diagnostic) -> bool:
+    """At one place in the source, reached by whatever calls."""
+    if a.span is None or b.span is None:
+        return a == b
+    return (a.code, a.message, a.span.at_call(None)) == (b.code, b.message, b.span.at_call(None))
 
 
 def near_miss(name: str, names: Iterable[str]) -> str:
