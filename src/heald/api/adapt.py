@@ -221,7 +221,7 @@ def _descriptor(kernel: Kernel, name: str, t: Array, value: Any, device: Device)
 
 
 def find_program(kernel: Kernel, arguments: Sequence[Argument], dims: Sequence[int]) -> Program:
-    """The program for a launch, with the variant that it runs compiled.
+    """The program for a launch, with some variant compiled.
 
     Raises:
         LaunchError: the kernel reads another number of indices (H0706), would write read-only
@@ -230,7 +230,8 @@ def find_program(kernel: Kernel, arguments: Sequence[Argument], dims: Sequence[i
     """
     program = _specialise(kernel, arguments, dims)
     _check_rank(kernel, program, dims)
-    program.choose(dims, arguments)
+    if not program.compiled():
+        program.choose(dims, arguments)
     _check_writable(kernel, program, arguments)
     return program
 

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, overload
 
-from heald.api.adapt import adapt_arguments, find_program
+from heald.api.adapt import adapt_argument, adapt_arguments, find_program
 from heald.api.array import array
 from heald.api.command import Launch
 from heald.api.host_value import value_class
 from heald.api.kernel import Kernel
 from heald.api.scalars import describe
+from heald.artifact import Parameter
 from heald.config import config
-from heald.diagnostics import Diagnostic, LaunchError
-from heald.driver import HostClasses, Program, entry_of
+from heald.diagnostics import Diagnostic, HealdError, LaunchError
+from heald.driver import ArrayArgument, HostClasses, Pack, Program, entry_of
 from heald.runtime import (
     CPU,
     DeviceLike,
+    Packer,
     check_block_dim,
     check_dims,
     current_device,
     get_device,
 )
-from heald.types import is_generic
+from heald.types import is_generic, size_of
 
 _HOST = HostClasses(array, "packed", "_owner", value_class, "_leaves")
+_WIDE_EXTENT = 1 << 31
 _MOST_ENTRIES = 4
 """Entries that a kernel keeps, for as many combinations of argument types."""
 
@@ -144,7 +149,30 @@ def _remember(kernel: Kernel, program: Program, revision: object) -> None:
     others = known if known_revision is revision else ()
     if any(entry.program is program and entry.is_current for entry in others):
         return
-    made = entry_of(program, [is_generic(pattern) for _, pattern in kernel.parameters], _HOST)
+    strict = [is_generic(pattern) for _, pattern in kernel.parameters]
+    made = entry_of(program, strict, _HOST, partial(_packer, kernel))
     if made is not None:
         others = tuple(entry for entry in others if entry.program is not program)
         kernel.entries = (revision, (made, *others[: _MOST_ENTRIES - 1]))
+
+
+def _packer(kernel: Kernel, index: int, parameter: Parameter, written: bool) -> Pack:
+    """How to make bytes of what a parameter takes that entries do not understand.
+
+    They give None where the careful path has to refuse or to do something else.
+    """
+    packer = Packer([replace(parameter, offset=0)], size_of(parameter.type))
+
+    def pack(value: object) -> tuple[bytes, object] | None:
+        try:
+            argument = adapt_argument(kernel, index, parameter.type, value, CPU)
+        except HealdError:
+            return None
+        for leaf in argument.leaves:
+            if isinstance(leaf, ArrayArgument) and (
+                max(leaf.shape) >= _WIDE_EXTENT or (written and leaf.read_only)
+            ):
+                return None
+        return packer.pack(argument.words()), argument
+
+    return pack

@@ -8,7 +8,7 @@ fit makes the clause false, which only ever chooses a more careful variant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -175,12 +175,11 @@ class _Descriptor:
 
 
 def _look_up(place: ArrayPlace, lookup: Lookup) -> _Descriptor:
-    def words(kind: str, axes: Sequence[int]) -> tuple[int, ...]:
-        return tuple(_fit(lookup(Symbol(kind, place.parameter, place.leaf, k))) for k in axes)
-
-    axes = range(place.ndim)
-    (pointer,) = words("pointer", (0,))
-    return _Descriptor(pointer, words("shape", axes), words("stride", axes), place.itemsize)
+    parameter, leaf, axes = place.parameter, place.leaf, range(place.ndim)
+    pointer = _fit(lookup(Symbol("pointer", parameter, leaf)))
+    shape = tuple([_fit(lookup(Symbol("shape", parameter, leaf, k))) for k in axes])
+    strides = tuple([_fit(lookup(Symbol("stride", parameter, leaf, k))) for k in axes])
+    return _Descriptor(pointer, shape, strides, place.itemsize)
 
 
 def _span(array: _Descriptor) -> tuple[int, int] | None:

@@ -4,7 +4,7 @@ from heald.driver.analysed import Analysed
 from heald.driver.arguments import Argument, ArrayArgument, LeafValue, needs_wide_index
 from heald.driver.cache import clear_cache
 from heald.driver.dump import STAGES, dump
-from heald.driver.entries import Entry, HostClasses, entry_of, replay_of
+from heald.driver.entries import Entry, HostClasses, Pack, entry_of, replay_of
 from heald.driver.files import write_whole
 from heald.driver.program import Program
 from heald.driver.specialise import compile_call, compile_program, resolve, warm_up
@@ -17,6 +17,7 @@ __all__ = [
     "Entry",
     "HostClasses",
     "LeafValue",
+    "Pack",
     "Program",
     "clear_cache",
     "compile_call",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -26,7 +26,7 @@ from heald.codegen import (
 from heald.config import config
 from heald.driver.program import Program
 from heald.runtime import CPU, PARALLEL_WORK, READ_ONLY, array_signature, table_of
-from heald.types import Array, Scalar, Struct, b1, f32, i32, leaves
+from heald.types import Array, Scalar, Struct, b1, f32, i32, leaves, size_of
 
 _OWN_TYPES = (f32, i32, b1)
 """What Python numbers are where nothing else decides."""
@@ -74,7 +74,16 @@ class HostClasses:
     leaves: str
 
 
-def entry_of(program: Program, strict: Sequence[bool], host: HostClasses) -> Entry | None:
+Pack = Callable[[object], tuple[bytes, object] | None]
+"""The bytes of an argument and what they need to stay alive, or None where there are none."""
+
+
+def entry_of(
+    program: Program,
+    strict: Sequence[bool],
+    host: HostClasses,
+    packer: Callable[[int, Parameter, bool], Pack],
+) -> Entry | None:
     """An entry that takes the arguments of launches as users give them.
 
     None where there is none: for this interpreter, for a kernel that prints, and where a parameter
@@ -85,21 +94,28 @@ def entry_of(program: Program, strict: Sequence[bool], host: HostClasses) -> Ent
         strict: for each parameter, whether its type was found out from the argument, so that only
             arguments which mean that type by themselves are taken.
         host: the classes of arguments.
+        packer: gives, for the number and the record of a parameter and whether it is written, what
+            packs its argument in Python.
     """
-    if not has_entries():
-        return None
-    arrays = _array_class(host)
+    arrays = _array_class(host) if has_entries() else None
     if arrays is None:
         return None
-    takes = []
-    for parameter, is_strict, is_written in zip(
-        _artifact(program).parameters, strict, program.written(), strict=True
+    takes: list[Take] = []
+    packs: dict[int, Pack] = {}
+    for k, (parameter, written) in enumerate(
+        zip(_artifact(program).parameters, program.written(), strict=True)
     ):
-        take = _take(parameter, host, strict=is_strict, written=is_written)
-        if take is None:
+        take = _take(parameter, host, strict=strict[k], written=written)
+        if take is None and isinstance(parameter.type, Scalar) and strict[k]:
             return None
+        if take is None:
+            take = BytesTake(parameter.offset, size_of(parameter.type))
+            packs[k] = packer(k, parameter, written)
         takes.append(take)
-    return _make(program, takes, arrays)
+    made = _make(program, takes, arrays)
+    if made is None or not packs:
+        return made
+    return replace(made, call=_with_packs(made.call, packs))
 
 
 def replay_of(program: Program) -> Entry | None:
@@ -189,5 +205,24 @@ def _with_resources(enter: Enter) -> Enter:
             return enter(dim, block_dim, inputs, outputs, held.ptr)
         finally:
             table.let_go(held)
+
+    return call
+
+
+def _with_packs(enter: Enter, packs: Mapping[int, Pack]) -> Enter:
+    """The same where some arguments have to be packed in Python."""
+
+    def call(dim: object, block_dim: object, inputs: Any, outputs: Any) -> Any:
+        if type(inputs) not in (list, tuple) or type(outputs) not in (list, tuple):
+            return NotImplemented
+        values = [*inputs, *outputs]
+        kept = []
+        for k, pack in packs.items():
+            packed = pack(values[k]) if k < len(values) else None
+            if packed is None:
+                return NotImplemented
+            values[k], owner = packed
+            kept.append(owner)
+        return enter(dim, block_dim, values, ())
 
     return call

@@ -119,8 +119,8 @@ def test_every_kind_of_parameter(path: str) -> None:
         wp.launch(everything, 6, arguments)
         total = 10 + 255.875 * scale
         assert arguments[0].list() == [-total if scale == 2 else total] * 6
-    # float16 takes the careful path always; without it all of this is quick.
-    assert not is_quick(lambda: wp.launch(everything, 6, everything_arguments()))
+    quick = is_quick(lambda: wp.launch(everything, 6, everything_arguments()))
+    assert quick is (path == "entry")
 
 
 @wp.kernel
@@ -161,6 +161,60 @@ def test_numbers_of_every_kind(
             out.zero_()
             wp.launch(most, 3, [out, a, f, i, n, flag, vector])
             assert out.list() == [expected] * 3
+
+
+@wp.kernel
+def weigh(body: Body, out: wp.array(dtype=wp.float64), x: wp.bfloat16):
+    i = wp.tid()
+    out[i] = wp.float64(body.near[i]) * body.mass + wp.float64(body.at.y) + wp.float64(x)
+
+
+@wp.kernel
+def fill(body: Body):
+    body.near[wp.tid()] = body.at.x
+
+
+def a_body(near: Any = None, y: float = 0.0) -> Body:
+    made = Body()
+    made.at, made.mass = wp.vec3(9.0, y, 0.0), 0.5
+    made.near = wp.full(3, 4.0) if near is None else near
+    return made
+
+
+def test_structs_and_their_arrays(path: str) -> None:
+    out = wp.zeros(3, dtype=wp.float64)
+    for y in (1.0, 2.0, 3.0, 4.0):
+        wp.launch(weigh, 3, [a_body(y=y), out, 0.25])
+        assert out.list() == [2.25 + y] * 3
+    assert is_quick(lambda: wp.launch(weigh, 3, [a_body(), out, 1])) is (path == "entry")
+    assert out.list() == [3.0] * 3
+    for code, argument in (
+        ("H0702", wp.vec3()), ("H0702", None), ("H0704", a_body(wp.zeros(3, device="sim"))),
+    ):  # fmt: skip
+        with pytest.raises(wp.LaunchError, match=code):
+            wp.launch(weigh, 3, [argument, out, 0.25])
+    with pytest.raises(wp.LaunchError, match="H0702"):
+        wp.launch(weigh, 3, [a_body(), out, 1e39])
+    with pytest.raises(wp.LaunchError, match="H0701"):
+        wp.launch(weigh, 3, [a_body(), out])
+    with pytest.raises(wp.OutOfBoundsError, match=r"index 0 outside .* of shape 0"):
+        wp.launch(weigh, 3, [Body(), out, 0.25])
+
+
+def test_structs_with_arrays_that_cannot_be_written(path: str) -> None:
+    frozen = np.zeros(3, np.float32)
+    frozen.flags.writeable = False
+    near = wp.zeros(3)
+    warm(fill, 3, [a_body(near)])
+    assert near.list() == [9.0] * 3
+    with pytest.raises(wp.LaunchError, match="H0705"):
+        wp.launch(fill, 3, [a_body(wp.array(frozen, copy=False))])
+    # An extent of 2^31 takes another program; every element is the same one.
+    memory = np.zeros(1, np.float32)
+    wide = wp.array(ptr=memory.ctypes.data, shape=(1 << 31,), strides=(0,), dtype=wp.float32)
+    wp.launch(fill, 1, [a_body(wide)])
+    assert memory.tolist() == [9.0]
+    assert len(fill.programs()) == 2
 
 
 @wp.kernel
