@@ -1,9 +1,9 @@
 """What is known at a point of the program, and a search for what follows from it.
 
-A fact is a term that is at least 0.  To show that a goal is at least 0, the search adds facts up
-until nothing but a number is left (Fourier and Motzkin's elimination, driven by the goal).
-Everything is over integers: a goal is divided by what its factors have in common and rounded down,
-so ``2 * q <= n`` gives ``q <= n // 2``.
+A fact is a term that is at least 0, or ``Different`` from 0.  To show that a goal is at least 0,
+the search adds facts up until nothing but a number is left (Fourier and Motzkin's elimination,
+driven by the goal).  Everything is over integers: a goal is divided by what its factors have in
+common and rounded down, so ``2 * q <= n`` gives ``q <= n // 2``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-from heald.passes.interval_terms import Atom, Case, Linear
+from heald.passes.interval_terms import Atom, Case, Different, Linear
 
 _DEPTH = 8
 _BUDGET = 160
@@ -37,6 +37,7 @@ class Facts:
     _index: dict[tuple[Atom, bool], list[Linear]] = field(default_factory=dict)
     _numbers: dict[tuple[Atom, bool], list[int]] = field(default_factory=dict)
     _tests: set[Linear] = field(default_factory=set)
+    _different: dict[Hashable, int] = field(default_factory=dict)
 
     # -- scopes ------------------------------------------------------------------------------------
 
@@ -69,6 +70,9 @@ class Facts:
         """End a scope."""
         while len(self.trail) > mark:
             fact = self.trail.pop()
+            if isinstance(fact, Different):
+                self._differ(fact, -1)
+                continue
             for atom, factor in fact.terms.items():
                 self._index[atom, factor > 0].pop()
                 if len(fact.terms) == 1:
@@ -89,10 +93,14 @@ class Facts:
         """Index everything again, clauses before what scopes end."""
         self._index.clear()
         self._numbers.clear()
+        self._different.clear()
         for fact in (*self.clauses, *self.trail):
             self._enter(fact)
 
     def _enter(self, fact: Linear) -> None:
+        if isinstance(fact, Different):
+            self._differ(fact, 1)
+            return
         for atom, factor in fact.terms.items():
             key = atom, factor > 0
             self._index.setdefault(key, []).append(fact)
@@ -103,6 +111,10 @@ class Facts:
                 else:
                     number = min(fact.constant // -factor, found[-1] if found else atom.high)
                 found.append(number)
+
+    def _differ(self, fact: Different, change: int) -> None:
+        for key in (fact.key, (-fact).key):
+            self._different[key] = self._different.get(key, 0) + change
 
     # -- questions ---------------------------------------------------------------------------------
 
@@ -153,6 +165,16 @@ class Facts:
                 found = numbers.get((atom, True))
                 total += count * (found[-1] if found else atom.low)
         return total
+
+    def is_different(self, term: Linear) -> bool:
+        """Did a test find that a term is not 0?"""
+        return bool(self._different) and self._different.get(term.key, 0) > 0
+
+    def contradicts(self, fact: Linear) -> bool:
+        """Is a fact false, for all that is known?"""
+        if isinstance(fact, Different):
+            return self.prove(fact) and self.prove(-fact)
+        return self.prove(-fact - 1)
 
     def prove(self, goal: Linear) -> bool:
         """Is ``goal`` at least 0 here, for all that is known?"""
@@ -213,6 +235,10 @@ class _Search:
             return []
         if not goal.terms or self.facts.high(goal) < 0:
             return None  # false, whatever the atoms are
+        if depth and self.facts.is_different(goal + 1):
+            found = self._show(goal + 1, depth - 1)  # at least 0 and not 0
+            if found is not None:
+                return found
         if self.ask and goal.known_at_launch() and is_possible(goal):
             return [goal]
         key = goal.key

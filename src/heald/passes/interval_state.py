@@ -9,7 +9,7 @@ from itertools import count
 from heald.artifact import Symbol
 from heald.ir import Kernel, Op, Value, walk
 from heald.passes.interval_facts import Facts, is_usual
-from heald.passes.interval_terms import Atom, Case, Linear, constant, of
+from heald.passes.interval_terms import Atom, Case, Different, Linear, constant, of
 from heald.types import Array, Scalar, Type, i32
 
 _MOST_DIGITS = 64
@@ -252,7 +252,7 @@ class State:
             return bool(known)
         for truth in (True, False):
             opposite = self.assume(condition, not truth)
-            if any(self.facts.prove(-fact - 1) for fact in opposite):
+            if any(self.facts.contradicts(fact) for fact in opposite):
                 return truth
         return None
 
@@ -311,9 +311,13 @@ class State:
         if pred == "eq":
             return [x - y, y - x]
         if pred == "ne":
+            different = x - y
+            facts: list[Linear] = [Different(different.constant, different.terms)]
             if self.facts.prove(x - y):
-                return [x - y - 1]
-            return [y - x - 1] if self.facts.prove(y - x) else []
+                facts.append(x - y - 1)
+            elif self.facts.prove(y - x):
+                facts.append(y - x - 1)
+            return facts
         if pred[1] == "g":
             x, y, pred = y, x, pred.replace("gt", "lt").replace("ge", "le")
         less = y - x - (1 if pred.endswith("lt") else 0)

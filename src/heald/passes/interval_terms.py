@@ -112,6 +112,12 @@ class Linear:
         return LinearTerm(self.constant, tuple((n, symbol) for symbol, n in terms))
 
 
+class Different(Linear):
+    """Unlike other facts, a term that is not 0."""
+
+    __slots__ = ()
+
+
 class Case:
     """A term, and facts (terms that are at least 0) that hold where it is the number."""
 

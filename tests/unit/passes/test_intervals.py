@@ -284,6 +284,14 @@ def five_points(a: F1, n: int):
 
 
 @wp.kernel
+def inner(a: F1):
+    i = wp.tid()
+    if i == 0 or i == a.shape[0] - 1:
+        return
+    a[i - 1] = a[i + 1]
+
+
+@wp.kernel
 def clamped(a: F1):
     i = wp.tid()
     a[wp.min(i + 1, a.shape[0] - 1)] = a[wp.max(i - 1, 0)]
@@ -310,6 +318,7 @@ def clamped(a: F1):
         (grid_stride, "cc", ["1 <= stride", "n <= a.shape[0]"]),
         (histogram, "cc", ["dim[0] <= a.shape[0]", "256 <= bins.shape[0]"]),
         (five_points, "cc", ["0 <= n + 2147483646", "n <= a.shape[0]"]),
+        (inner, "cc", ["dim[0] <= a.shape[0]"]),
         (clamped, "cc", ["1 <= a.shape[0]", "dim[0] <= a.shape[0] + 1"]),
     ],
     ids=lambda x: getattr(x, "__name__", ""),
