@@ -51,6 +51,14 @@ def blocks(path: Path) -> list[Block]:
     return out
 
 
+def bless(path: Path, block: Block, text: str) -> None:
+    """Show ``text`` as the output of a block of a page."""
+    page = path.read_text(encoding="utf-8")
+    code = f"```{block.language}\n{block.text}```\n\n```text\n"
+    assert page.count(code) == 1
+    path.write_text(page.replace(f"{code}{block.output}", f"{code}{text}"), encoding="utf-8")
+
+
 def run(text: str, names: dict[str, Any], file: str = FILE) -> str:
     """Run Python source statement by statement and lower every kernel that it makes.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docs.pages import ROOT, answer, blocks
+from docs.pages import ROOT, answer, bless, blocks
 
 PAGES = sorted(
     p
@@ -18,8 +18,11 @@ NOT_PYTHON = {"", "sh", "text", "toml", "wir", "yaml"}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_code_of_a_page_runs_and_prints_what_is_shown(path: Path) -> None:
-    """The blocks of a page are run one after another and share their names."""
+def test_code_of_a_page_runs_and_prints_what_is_shown(
+    path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The blocks of a page are run one after another and share their names.  ``--bless`` shows what
+    they print now."""
     names: dict[str, Any] = {}
     for block in blocks(path):
         if block.language != "python":
@@ -28,5 +31,7 @@ def test_code_of_a_page_runs_and_prints_what_is_shown(path: Path) -> None:
         text, codes = answer(block, names)
         if block.output is None:
             assert not codes, f"{path.name}:{block.line}: {text}"
+        elif text != block.output and request.config.getoption("--bless"):
+            bless(path, block, text)
         else:
             assert text == block.output, f"{path.name}:{block.line}"
