@@ -8,6 +8,7 @@ of the pipeline for whole modules at level 2, and the code is as long and as fas
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from heald.codegen.binding import LOCK, binding
@@ -87,18 +88,36 @@ def _optimise(text: str, target: Target, level: int) -> tuple[Any, Any]:
         module.verify()
     except RuntimeError as error:
         raise InternalError(f"LLVM refuses generated code: {error}\n{text}") from error
-    options = llvm.create_pipeline_tuning_options(speed_level=min(level, 1))
-    options.loop_vectorization = False
-    options.slp_vectorization = False
-    options.loop_unrolling = False
-    options.loop_interleaving = False
-    builder = llvm.create_pass_builder(machine, options)
-    inline = llvm.create_new_module_pass_manager()
-    inline.add_always_inliner_pass()
-    inline.add_global_dead_code_eliminate_pass()
-    inline.run(module, builder)
-    if level:
-        for function in module.functions:
-            if not function.is_declaration:
-                builder.getFunctionPassManager().run(function, builder)
+    _simplifier(target).run(module, level)
     return module, machine
+
+
+class _Simplifier:
+    """LLVM's passes, made once for all modules: llvmlite frees neither a pass manager nor what its
+    runs leave in a pass builder, about 80 KiB a module."""
+
+    def __init__(self, target: Target) -> None:
+        llvm = binding()
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
+        options.loop_vectorization = False
+        options.slp_vectorization = False
+        options.loop_unrolling = False
+        options.loop_interleaving = False
+        self._machine = create_machine(target, 1)
+        self._builder = llvm.create_pass_builder(self._machine, options)
+        self._inline = llvm.create_new_module_pass_manager()
+        self._inline.add_always_inliner_pass()
+        self._inline.add_global_dead_code_eliminate_pass()
+        self._simplify = self._builder.getFunctionPassManager()
+
+    def run(self, module: Any, level: int) -> None:
+        """Inline what must be, and simplify each function unless ``level`` is 0."""
+        self._inline.run(module, self._builder)
+        for function in module.functions if level else ():
+            if not function.is_declaration:
+                self._simplify.run(function, self._builder)
+
+
+@cache
+def _simplifier(target: Target) -> _Simplifier:
+    return _Simplifier(target)

@@ -81,4 +81,4 @@ _NUMBERS = itertools.count()
 
 @cache
 def _jit() -> Any:
-    return binding().create_lljit_compiler(create_machine(host_target()), use_jit_link=False)
+    return binding().create_lljit_compiler(create_machine(host_target()), use_jit_link=True)
