@@ -25,7 +25,7 @@ def unknown(a: wp.array(dtype=undefined)):  #~ H0207
 @wp.kernel
 def locals_(a: wp.array(dtype=float)):
     x: wp.Float = 1.0  #~ H0207
-    y: "wp.floating" = 1.0  #~ H0207
+    y: wp.floating = 1.0  #~ H0207
     z: wp.array(dtype=float) = a  #~ H0207
     a[0]: float = 1.0  #~ H0109
     w: int = 1.5  #~ H0202

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from heald.diagnostics import Diagnostic, Note
 from heald.frontend.arithmetic import binary, sum_or_binary, symbol
@@ -217,7 +216,7 @@ def _annotated(s: Session, node: ast.AnnAssign) -> None:
     """``x: wp.float32 = 0.0`` declares the type of a local."""
     if not isinstance(node.target, ast.Name):
         raise s.refuse(node.target, "H0109", "only a local variable can be declared")
-    t = as_concrete(_annotation(s, node.annotation))
+    t = as_concrete(evaluate(s, node.annotation, "H0207"))
     if t is None or isinstance(t, Array):
         raise s.refuse(
             node.annotation,
@@ -228,19 +227,6 @@ def _annotated(s: Session, node: ast.AnnAssign) -> None:
     s.frame.declared[node.target.id] = t
     if node.value is not None:
         _bind_name(s, node.target, s.expression(node.value), node.value)
-
-
-def _annotation(s: Session, node: ast.expr) -> Any:
-    """The object that an annotation means; one in quotes is evaluated too."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        try:
-            inner = ast.parse(node.value, mode="eval").body
-        except SyntaxError:
-            return None
-        for part in ast.walk(inner):
-            ast.copy_location(part, node)
-        node = inner
-    return evaluate(s, node, "H0207")
 
 
 def _augmented(s: Session, node: ast.AugAssign) -> None:

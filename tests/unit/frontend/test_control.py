@@ -203,7 +203,7 @@ def test_assignments() -> None:
         ("a[0]: float = 1.0", "H0109", "a[0]", ""),
         ("x: 'no type' = 1.0", "H0207", "'no type'", "x: wp.float32 = 0.0"),
         ("x: missing = 1.0", "H0207", "missing", ""),
-        ("x: 'int' = f", "H0205", "f", "wp.int32(...)"),
+        ("x: 'int' = n", "H0207", "'int'", "x: wp.float32 = 0.0"),
         ("x: int = f", "H0205", "f", "wp.int32(...)"),
         ("x: int = 1\nx = f", "H0205", "f", "wp.int32(...)"),
         ("x: int\na[0] = float(x)", "H0302", "x", "insert `x = ...` above"),
