@@ -10,7 +10,7 @@ from math import prod
 from heald.ir import ATOMICS, LOOPS, Kernel, Op, Region, Value, walk
 from heald.passes.facts import launch_rank
 from heald.passes.uniformity import Uniformity, analyse_uniformity
-from heald.types import Array, Scalar, size_of
+from heald.types import Array, Scalar, leaves, size_of
 
 MAX_LOCAL_BYTES = 256 * 1024
 """What the local arrays of all lanes together may take of the stack."""
@@ -30,6 +30,7 @@ _UNORDERED_ATOMICS = frozenset(
 )
 _FREE = frozenset({"const", "yield", "return", "tid", "launch_dim", "dim", "stride", "extract"})
 _LOOP_WEIGHT, _ARM_WEIGHT = 8.0, 0.25
+_SHUFFLED_BYTES, _FEW_LEAVES = 32, 4
 _GATHER_SHARE = 3
 """Accesses of scattered elements may make at most one in this many ops."""
 
@@ -153,11 +154,23 @@ def width_for(kernel: Kernel, uniformity: Uniformity, vector_bytes: int) -> int:
     """How many of the floats that lanes compute with most fit a vector, else 4-byte numbers.
 
     Ops in loops count more, those in branches where lanes part less: a long way round through
-    float64 that hardly any lane takes should not halve the width.
+    float64 that hardly any lane takes should not halve the width.  Elements of many numbers are
+    taken apart by shuffles, which are cheap within 32 bytes only.
     """
     weights = {4: 0.0, 8: 0.0}
     _weigh(kernel.body, uniformity, 1.0, weights)
+    if any(_takes_apart(op, uniformity) for op in walk(kernel.body)):
+        vector_bytes = min(vector_bytes, _SHUFFLED_BYTES)
     return vector_bytes // (8 if weights[8] > weights[4] else 4)
+
+
+def _takes_apart(op: Op, uniformity: Uniformity) -> bool:
+    if op.name not in ("load", "store") or "leaf" not in op.attrs:
+        return False
+    array = op.operands[0].type
+    assert isinstance(array, Array)
+    last = op.operands[array.ndim]
+    return len(leaves(array.dtype)) > _FEW_LEAVES and uniformity.steps.get(last) == 1
 
 
 def _weigh(region: Region, uniformity: Uniformity, each: float, weights: dict[int, float]) -> None:

@@ -16,7 +16,7 @@ from heald.codegen.wide.places import Access, first_address
 from heald.ir import Op
 from heald.types import Array, Scalar, b1, leaves, size_of, u8
 
-_MOST_LEAVES = 4
+_MOST_LEAVES = 16
 """Beyond, shuffling costs more than gathering leaf by leaf."""
 
 

@@ -89,19 +89,34 @@ def _scattered(body: WideBody, group: Sequence[Op], access: Access) -> list[str]
         step = access.lane_step(body)
         if step is not None and step + size == size_of(scalar):
             found += _move_dense(body, op, scalar, first_address(body, access, offset))
+        elif step is not None and body.mask is None:
+            place = first_address(body, access, offset)
+            found += _move_evenly(body, op, scalar, place, step + size)
         else:
-            places = _places(body, access, offset, step, size)
-            found += _move_each(body, op, scalar, places)
+            found += _move_each(body, op, scalar, lane_addresses(body, access, offset, size))
     return found
 
 
-def _places(body: WideBody, access: Access, offset: int, step: int | None, size: int) -> str:
-    """Addresses of all lanes; the index of a lane that does not run may be anything."""
-    if step is None or body.mask is not None:
-        return lane_addresses(body, access, offset, size)
-    first = first_address(body, access, offset)
-    numbers = ", ".join(f"i64 {k * (step + size)}" for k in range(body.width))
-    return body.writer.ins(f"getelementptr i8, ptr {first}, <{body.width} x i64> <{numbers}>")
+def _move_evenly(body: WideBody, op: Op, t: Scalar, first: str, step: int) -> list[str]:
+    """Elements at even distances, one by one.
+
+    Processors that gather do not foresee what a gather needs next, so streams of structs crawl.
+    """
+    w, kind = body.writer, memory_type(t)
+    whole = f"<{body.width} x {kind}>"
+    loads = op.name == "load"
+    vector = "poison" if loads else to_memory(body, t, body.vector(op.operands[-1]))
+    for lane in range(body.width):
+        place = first
+        if lane:
+            place = w.ins(f"getelementptr i8, ptr {first}, i64 {lane * step}")
+        if loads:
+            one = w.ins(f"load {kind}, ptr {place}, align 1")
+            vector = w.ins(f"insertelement {whole} {vector}, {kind} {one}, i64 {lane}")
+        else:
+            one = w.ins(f"extractelement {whole} {vector}, i64 {lane}")
+            w.do(f"store {kind} {one}, ptr {place}, align 1")
+    return [pinned(body, op, t, vector)] if loads else []
 
 
 def _move_dense(body: WideBody, op: Op, t: Scalar, place: str) -> list[str]:
