@@ -40,18 +40,18 @@ def eliminate_common_subexpressions(kernel: Kernel) -> Kernel:
     return _Eliminate(kernel).run()
 
 
-class _Eliminate(Rebuild):
+class _Eliminate:
     """Keeps the ops that are available, scope by scope, and a version number for each memory."""
 
     def __init__(self, kernel: Kernel) -> None:
-        super().__init__(kernel)
+        self.build = Rebuild(kernel)
         self._available: dict[Hashable, Op] = {}
         self._undo: list[Hashable] = []
         self._versions = {"global": 0, "local": 0}
         self._fresh: Callable[[], int] = count(1).__next__
 
     def run(self) -> Kernel:
-        return self.rebuilt(self._one)
+        return self.build.rebuilt(self._one)
 
     def _one(self, op: Op) -> None:
         if op.regions:
@@ -59,16 +59,16 @@ class _Eliminate(Rebuild):
             return
         key = self._key(op)
         if key is None:
-            self.copy(op)
+            self.build.copy(op)
             space = written_space(op)
             if space is not None:
                 self._versions[space] = self._fresh()
             return
         known = self._available.get(key)
         if known is not None:
-            self.put_all(op.results, known.results)
+            self.build.put_all(op.results, known.results)
             return
-        self._available[key] = self.copy(op)
+        self._available[key] = self.build.copy(op)
         self._undo.append(key)
 
     def _key(self, op: Op) -> Hashable | None:
@@ -90,7 +90,7 @@ class _Eliminate(Rebuild):
         if len(attrs) > 1:
             attrs.sort()
         types = tuple([v.type for v in op.results])
-        return name, self.get_all(op.operands), tuple(attrs), types, version
+        return name, self.build.get_all(op.operands), tuple(attrs), types, version
 
     def _nest(self, op: Op) -> None:
         """Ops inside a region are not available after it; memory changes in any of them."""
@@ -99,16 +99,16 @@ class _Eliminate(Rebuild):
         if op.name in LOOPS:
             self._bump(written)  # what an iteration reads, the one before it may have written
         inside = dict(self._versions)
-        operands = self.get_all(op.operands)
+        operands = self.build.get_all(op.operands)
         regions = []
         for region in op.regions:
             self._versions = dict(inside)
             mark = len(self._undo)
-            regions.append(self.region(region, self._one))
+            regions.append(self.build.region(region, self._one))
             for key in self._undo[mark:]:
                 del self._available[key]
             del self._undo[mark:]
-        self.append(self.remade(op, operands, tuple(regions)))
+        self.build.append(self.build.remade(op, operands, tuple(regions)))
         self._versions = before
         self._bump(written)
 

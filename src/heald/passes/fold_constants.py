@@ -60,26 +60,25 @@ _COMMUTATIVE = frozenset(
 )
 
 
-class _Fold(Rebuild):
+class _Fold:
     """Knows the op behind every new value, and its number where that op is a constant."""
 
     def __init__(self, kernel: Kernel) -> None:
-        super().__init__(kernel)
+        self.build = Rebuild(kernel, self._note)
         self._made: dict[Value, Op] = {}
         self._constants: dict[Value, Number] = {}
 
     def run(self) -> Kernel:
-        return self.rebuilt(self._one)
+        return self.build.rebuilt(self._one)
 
-    def append(self, op: Op) -> Op:
+    def _note(self, op: Op) -> None:
         if op.name == "const":
             note_constant(op, self._constants)
         for value in op.results:
             self._made[value] = op
-        return super().append(op)
 
     def _one(self, op: Op) -> bool | None:
-        self.span = op.span
+        self.build.span = op.span
         match op.name:
             case "if":
                 return self._if(op)
@@ -91,26 +90,26 @@ class _Fold(Rebuild):
                 self._scope(op)
             case "extract" | "insert" | "compose" | "dim":
                 self._replace(op, self._fold_structural(op))
-            case "assert" | "assume" if self._constants.get(self.get(op.operands[0])):
+            case "assert" | "assume" if self._constants.get(self.build.get(op.operands[0])):
                 pass  # true by now
             case name if name in STRUCTURAL or not op.results:
-                self.copy(op)
+                self.build.copy(op)
             case _:
                 self._replace(op, self._simplify(self._moved(op)))
         return None
 
     def _moved(self, op: Op) -> Op:
         """``op`` on what its operands are now, not appended."""
-        operands = self.get_all(op.operands)
+        operands = self.build.get_all(op.operands)
         if operands == op.operands:
             return op
         return Op(op.name, operands, op.results, op.attrs, (), op.span)
 
     def _replace(self, op: Op, folded: Value | None) -> None:
         if folded is None:
-            self.copy(op)
+            self.build.copy(op)
         else:
-            self.put(op.result, folded)
+            self.build.put(op.result, folded)
 
     # -- value ops ---------------------------------------------------------------------------------
 
@@ -121,7 +120,7 @@ class _Fold(Rebuild):
         if known and None not in known:
             number = evaluate_constant(op, [n for n in known if n is not None])
             if number is not None:
-                return self.scalar_const(op.result, number)
+                return self.build.scalar_const(op.result, number)
         elif len(known) == 2 and known[0] is not None:
             swapped = _swap(op)
             if swapped is not None:
@@ -136,7 +135,7 @@ class _Fold(Rebuild):
     def _emit_again(self, op: Op) -> Value:
         """Append ``op`` with a fresh result."""
         fresh = Value(op.result.type)
-        self.append(Op(op.name, op.operands, (fresh,), op.attrs, (), self.span))
+        self.build.append(Op(op.name, op.operands, (fresh,), op.attrs, (), self.build.span))
         return fresh
 
     def _shape(self, value: Value) -> str:
@@ -185,12 +184,14 @@ class _Fold(Rebuild):
                 return value if value.type is type else None
             case Literal():
                 number = pattern.number(type)
-                return None if number is None else self.const(type, number)
+                return None if number is None else self.build.const(type, number)
             case Node():
                 operands = self._build_operands(pattern, type, bound)
                 if operands is None:
                     return None
-                probe = Op(pattern.name, operands, (Value(type),), pattern.attrs, (), self.span)
+                probe = Op(
+                    pattern.name, operands, (Value(type),), pattern.attrs, (), self.build.span
+                )
                 if TABLE[pattern.name].type_rule(probe) != (type,):
                     return None
                 return self._simplify(probe) or self._emit_again(probe)
@@ -216,18 +217,18 @@ class _Fold(Rebuild):
 
     def _fold_structural(self, op: Op) -> Value | None:
         """A value equal to that of an op on composites or arrays, or None."""
-        operand = self.get(op.operands[0])
+        operand = self.build.get(op.operands[0])
         match op.name:
             case "dim":
                 shape = operand.type.shape if isinstance(operand.type, Array) else None
                 if shape is None:
                     return None
-                return self.scalar_const(op.result, shape[_number(op, "axis")])
+                return self.build.scalar_const(op.result, shape[_number(op, "axis")])
             case "extract":
                 leaf = _number(op, "leaf")
                 found, source = self._leaf(operand, leaf)
                 if found is None and source is not operand:
-                    found = self.extract(source, leaf)
+                    found = self.build.extract(source, leaf)
                 return found
             case "insert":
                 return operand if self._holds(operand, op) else None
@@ -248,7 +249,7 @@ class _Fold(Rebuild):
 
     def _holds(self, composite: Value, insert: Op) -> bool:
         """Does a composite have the leaf already that ``insert`` puts into it?"""
-        leaf, part = _number(insert, "leaf"), self.get(insert.operands[1])
+        leaf, part = _number(insert, "leaf"), self.build.get(insert.operands[1])
         found, source = self._leaf(composite, leaf)
         made = self._made.get(part)
         if found is not None or made is None or made.name != "extract":
@@ -258,7 +259,7 @@ class _Fold(Rebuild):
     def _whole(self, op: Op) -> Value | None:
         """The composite all of whose leaves ``op`` puts together again."""
         source: Value | None = None
-        for k, part in enumerate(self.get_all(op.operands)):
+        for k, part in enumerate(self.build.get_all(op.operands)):
             made = self._made.get(part)
             if made is None or made.name != "extract" or _number(made, "leaf") != k:
                 return None
@@ -271,11 +272,11 @@ class _Fold(Rebuild):
     # -- control flow ------------------------------------------------------------------------------
 
     def _if(self, op: Op) -> bool | None:
-        condition = self.get(op.operands[0])
+        condition = self.build.get(op.operands[0])
         known = self._constants.get(condition)
         if known is not None:
             return self._inline(op.regions[0 if known else 1], op.results)
-        regions = tuple([self.region(region, self._one) for region in op.regions])
+        regions = tuple([self.build.region(region, self._one) for region in op.regions])
         falling = [region for region in regions if region.terminator.name == "yield"]
         if not falling:
             return self._leave(op, condition, regions)
@@ -284,7 +285,7 @@ class _Fold(Rebuild):
                 return None
         else:
             self._share(op, falling)
-        self.append(self.remade(op, (condition,), regions))
+        self.build.append(self.build.remade(op, (condition,), regions))
         return None
 
     def _share(self, op: Op, falling: list[Region]) -> None:
@@ -292,17 +293,17 @@ class _Fold(Rebuild):
         for k, result in enumerate(op.results):
             common = _common(falling, k)
             if common is not None:
-                self.put(result, common)
+                self.build.put(result, common)
 
     def _leave(self, op: Op, condition: Value, regions: tuple[Region, ...]) -> bool | None:
         """An ``if`` both of whose arms exit; that may be news, and then what follows is
         unreachable.
         """
         if any(region.terminator.name == "yield" for region in op.regions):
-            self.append(Op("if", (condition,), (), op.attrs, regions, op.span))
-            self.emit("unreachable")
+            self.build.append(Op("if", (condition,), (), op.attrs, regions, op.span))
+            self.build.emit("unreachable")
             return True
-        self.append(self.remade(op, (condition,), regions))
+        self.build.append(self.build.remade(op, (condition,), regions))
         return None
 
     def _select(self, op: Op, condition: Value, regions: tuple[Region, ...]) -> bool:
@@ -311,32 +312,32 @@ class _Fold(Rebuild):
         done = True
         for result, then, other in zip(op.results, *arms, strict=True):
             if then is other:
-                self.put(result, then)
+                self.build.put(result, then)
             elif isinstance(result.type, Scalar):
                 probe = Op("select", (condition, then, other), (result,), {}, (), op.span)
-                self.put(result, self._simplify(probe) or self._emit_again(probe))
+                self.build.put(result, self._simplify(probe) or self._emit_again(probe))
             else:
                 done = False
         return done
 
     def _inline(self, region: Region, results: tuple[Value, ...]) -> bool | None:
         """The ops of the arm that is taken, here."""
-        if self.visit_all(region.ops[:-1], self._one):
+        if self.build.visit_all(region.ops[:-1], self._one):
             return True
         end = region.terminator
         if end.name != "yield":
-            self.copy(end)
+            self.build.copy(end)
             return True
-        self.put_all(results, self.get_all(end.operands))
+        self.build.put_all(results, self.build.get_all(end.operands))
         return None
 
     def _for(self, op: Op) -> None:
-        low, high, step = self.get_all(op.operands[:3])
+        low, high, step = self.build.get_all(op.operands[:3])
         by = self._constants.get(step)
         if by and (low is high or self._runs_empty(low, high, by)):
-            self.put_all(op.results, self.get_all(op.operands[3:]))
+            self.build.put_all(op.results, self.build.get_all(op.operands[3:]))
         else:
-            self.copy(op, self._one)
+            self.build.copy(op, self._one)
 
     def _runs_empty(self, low: Value, high: Value, step: Number) -> bool:
         first, bound = self._constants.get(low), self._constants.get(high)
@@ -345,23 +346,23 @@ class _Fold(Rebuild):
         return first >= bound if step > 0 else first <= bound
 
     def _while(self, op: Op) -> None:
-        regions = tuple([self.region(region, self._one) for region in op.regions])
+        regions = tuple([self.build.region(region, self._one) for region in op.regions])
         condition = self._constants.get(regions[0].terminator.operands[0])
         idle = not region_effects(regions[0], TABLE) & ~(Effect.READ | Effect.FAULT)
-        operands = self.get_all(op.operands)
+        operands = self.build.get_all(op.operands)
         if condition is False and idle:
-            self.put_all(op.results, operands)
+            self.build.put_all(op.results, operands)
         else:
-            self.append(self.remade(op, operands, regions))
+            self.build.append(self.build.remade(op, operands, regions))
 
     def _scope(self, op: Op) -> None:
-        region = self.region(op.regions[0], self._one)
+        region = self.build.region(op.regions[0], self._one)
         probe = Op("scope", (), op.results, op.attrs, (region,), op.span)
         if ends_of(probe) == [region.terminator]:
-            self.extend(region.ops[:-1])
-            self.put_all(op.results, region.terminator.operands)
+            self.build.extend(region.ops[:-1])
+            self.build.put_all(op.results, region.terminator.operands)
         else:
-            self.append(self.remade(op, (), (region,)))
+            self.build.append(self.build.remade(op, (), (region,)))
 
 
 # ------------------------------------------------------------------------------------ helpers

@@ -60,19 +60,19 @@ class _Loop:
     certain: bool = False
 
 
-class _Hoist(Rebuild):
+class _Hoist:
     """Knows how many loops stand around each value; a value defined outside all of them is at level
     0.
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        super().__init__(kernel)
+        self.build = Rebuild(kernel)
         self._level: dict[Value, int] = {}
         self._loops: list[_Loop] = []
         self._constants = constants_of(kernel)
 
     def run(self) -> Kernel:
-        return self.rebuilt(self._one)
+        return self.build.rebuilt(self._one)
 
     def _one(self, op: Op) -> None:
         depth = len(self._loops)
@@ -81,16 +81,15 @@ class _Hoist(Rebuild):
         elif op.regions:
             self._branch(op)
         elif not depth:
-            self.copy(op)
+            self.build.copy(op)
             return
         else:
             target = self._target(op)
             if target < depth:
-                self._stack[self._loops[target].home].append(
-                    self.remade(op, self.get_all(op.operands))
-                )
+                moved = self.build.remade(op, self.build.get_all(op.operands))
+                self.build.append_at(self._loops[target].home, moved)
             else:
-                self.copy(op)
+                self.build.copy(op)
             depth = target
         for value in op.results:
             self._level[value] = depth
@@ -116,8 +115,8 @@ class _Hoist(Rebuild):
         return loop.certain and space_of(op) not in loop.written
 
     def _loop(self, op: Op) -> None:
-        operands = self.get_all(op.operands)
-        loop = _Loop(len(self._stack) - 1, written_spaces(*op.regions))
+        operands = self.build.get_all(op.operands)
+        loop = _Loop(self.build.depth - 1, written_spaces(*op.regions))
         self._loops.append(loop)
         regions = []
         for k, region in enumerate(op.regions):
@@ -125,9 +124,9 @@ class _Hoist(Rebuild):
             loop.certain = self._runs(op) if op.name == "for" else k == 0
             for value in region.args:
                 self._level[value] = len(self._loops)
-            regions.append(self.region(region, self._one))
+            regions.append(self.build.region(region, self._one))
         self._loops.pop()
-        self.append(self.remade(op, operands, tuple(regions)))
+        self.build.append(self.build.remade(op, operands, tuple(regions)))
 
     def _runs(self, op: Op) -> bool:
         """Does this ``for`` certainly run an iteration?"""
@@ -140,15 +139,15 @@ class _Hoist(Rebuild):
         """Arms run only sometimes; a scope always does."""
         loop = self._loops[-1] if self._loops else None
         before = loop.certain if loop is not None else False
-        operands = self.get_all(op.operands)
+        operands = self.build.get_all(op.operands)
         regions = []
         for region in op.regions:
             if loop is not None:
                 loop.certain = before and op.name == "scope"
-            regions.append(self.region(region, self._one))
+            regions.append(self.build.region(region, self._one))
         if loop is not None:
             loop.certain = before
-        self.append(self.remade(op, operands, tuple(regions)))
+        self.build.append(self.build.remade(op, operands, tuple(regions)))
 
     @staticmethod
     def _pass(op: Op, loop: _Loop) -> None:

@@ -210,35 +210,35 @@ def sweep(kernel: Kernel, live: Liveness) -> Kernel:
     return _Sweep(kernel, live).run()
 
 
-class _Sweep(Rebuild):
+class _Sweep:
     """Drops dead ops and trims what the live ones with regions carry."""
 
     def __init__(self, kernel: Kernel, live: Liveness) -> None:
-        super().__init__(kernel)
+        self.build = Rebuild(kernel)
         self._live = live
         self._kept: dict[Op, list[int]] = {}
 
     def run(self) -> Kernel:
-        return self.rebuilt(self._one)
+        return self.build.rebuilt(self._one)
 
     def _one(self, op: Op) -> bool | None:
         if op in self._kept:  # a terminator whose target was trimmed
             operands = tuple([op.operands[k] for k in self._kept[op]])
-            self.append(Op(op.name, operands, (), op.attrs, (), op.span))
+            self.build.append(Op(op.name, operands, (), op.attrs, (), op.span))
         elif op.name == "yield" or op.name in EXITS:
-            self.append(op)
+            self.build.append(op)
         elif op in self._live.ops:
             self._keep(op)
         return None
 
     def _keep(self, op: Op) -> None:
         if not op.regions:
-            self.append(op)
+            self.build.append(op)
             return
         values = self._live.values
         kept = [k for k, value in enumerate(op.results) if value in values]
         if len(kept) == len(op.results):
-            self.copy(op, self._one)
+            self.build.copy(op, self._one)
             return
         for end in ends_of(op):
             self._kept[end] = kept
@@ -249,7 +249,7 @@ class _Sweep(Rebuild):
         regions = tuple([self._trimmed(r, len(op.results), kept) for r in op.regions])
         results = tuple([op.results[k] for k in kept])
         attrs: Mapping[str, Attr] = op.attrs
-        self.append(Op(op.name, operands, results, attrs, regions, op.span))
+        self.build.append(Op(op.name, operands, results, attrs, regions, op.span))
 
     def _trimmed(self, region: Region, count: int, kept: list[int]) -> Region:
         """A region of an op of which only the results ``kept`` stay."""
@@ -257,6 +257,6 @@ class _Sweep(Rebuild):
         if args:
             skipped = len(args) - count
             args = args[:skipped] + tuple([args[skipped + k] for k in kept])
-        self.open()
-        self.visit_all(region.ops, self._one)
-        return Region(args, tuple(self.pop()))
+        self.build.open()
+        self.build.visit_all(region.ops, self._one)
+        return Region(args, tuple(self.build.pop()))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from heald.diagnostics import InternalError
 from heald.ir import LOOPS, Attr, Kernel, Op, Region, Value, has_exit, walk
-from heald.passes.facts import constants_of, may_have_step_zero
+from heald.passes.facts import Constants, constants_of, may_have_step_zero
 from heald.passes.liveness import carried_args, carried_inits
 from heald.passes.rebuild import Rebuild
 from heald.types import Type, b1, i32, i64, u64
@@ -85,22 +85,22 @@ def _types(values: Sequence[Value]) -> tuple[Type, ...]:
     return tuple(v.type for v in values)
 
 
-class _Normalise(Rebuild):
+class _Normalise:
     """Rewrites op lists from the front, each with what may leave it."""
 
     def __init__(self, kernel: Kernel) -> None:
-        super().__init__(kernel)
+        self.build = Rebuild(kernel)
         self._constants = constants_of(kernel)
 
     def run(self) -> Kernel:
-        if self._is_normal(self.kernel.body):
-            return self.kernel
-        self.open()
+        if self._is_normal(self.build.kernel.body):
+            return self.build.kernel
+        self.build.open()
         outcome = self._sequence(
-            self.kernel.body.ops, _Way(then=_no_yield, scope=self.kernel.results)
+            self.build.kernel.body.ops, _Way(then=_no_yield, scope=self.build.kernel.results)
         )
-        self.emit("return", outcome[1:])
-        return self.finish(self.close())
+        self.build.emit("return", outcome[1:])
+        return self.build.finish(self.build.close())
 
     @staticmethod
     def _is_normal(body: Region) -> bool:
@@ -119,24 +119,24 @@ class _Normalise(Rebuild):
         fall: Sequence[Value] | None = None,
     ) -> tuple[Value, ...]:
         """An outcome whose parts that do not matter are zero."""
-        parts = [self.const(i32, status)]
+        parts = [self.build.const(i32, status)]
         for given, types in ((loop, way.loop), (scope, way.scope), (fall, way.fall)):
-            parts += given if given is not None else [self.zero(t) for t in types]
+            parts += given if given is not None else [self.build.zero(t) for t in types]
         return tuple(parts)
 
     def _sequence(self, ops: Sequence[Op], way: _Way) -> tuple[Value, ...]:
         """Emit ops; gives the outcome at their end."""
         for position, op in enumerate(ops):
-            self.span = op.span
+            self.build.span = op.span
             match op.name:
                 case "yield":
-                    return way.then(self.get_all(op.operands))
+                    return way.then(self.build.get_all(op.operands))
                 case "continue":
-                    return self._outcome(way, NEXT, loop=self.get_all(op.operands))
+                    return self._outcome(way, NEXT, loop=self.build.get_all(op.operands))
                 case "break":
-                    return self._outcome(way, BROKE, loop=self.get_all(op.operands))
+                    return self._outcome(way, BROKE, loop=self.build.get_all(op.operands))
                 case "return":
-                    return self._outcome(way, RETURNED, scope=self.get_all(op.operands))
+                    return self._outcome(way, RETURNED, scope=self.build.get_all(op.operands))
                 case "unreachable":
                     return self._outcome(way, NEXT)
                 case "if" if any(has_exit(r, _LEAVING) for r in op.regions):
@@ -149,36 +149,41 @@ class _Normalise(Rebuild):
                         return self._split(running, left, ops[position + 1 :], way)
                 case "scope":
                     inner = _Way(then=_no_yield, scope=_types(op.results))
-                    self.put_all(op.results, self._sequence(op.regions[0].ops, inner)[1:])
+                    self.build.put_all(op.results, self._sequence(op.regions[0].ops, inner)[1:])
                 case _ if op.regions:
                     self._plain(op)
                 case _:
-                    self.copy(op)
+                    self.build.copy(op)
         raise InternalError("a region has no terminator")
 
     # -- ops that nothing leaves -------------------------------------------------------------------
 
     def _plain(self, op: Op) -> None:
         """An op that no break or return leaves: its regions are rewritten on their own."""
-        operands = self.get_all(op.operands)
+        operands = self.build.get_all(op.operands)
         regions = []
         for region in op.regions:
-            args = self.define_all(region.args)
-            self.open()
+            args = self.build.define_all(region.args)
+            self.build.open()
             if op.name in LOOPS and region is op.regions[-1]:
-                way = _Way(lambda values: (self.const(i32, NEXT), *values), _types(op.results))
+                way = _Way(
+                    lambda values: (self.build.const(i32, NEXT), *values), _types(op.results)
+                )
                 end = self._sequence(region.ops, way)[1:]
             else:
                 end = self._sequence(region.ops, _Way(then=tuple))
-            self.emit("yield", end)
-            regions.append(self.close(args))
-        self.append(self.remade(op, operands, tuple(regions)))
+            self.build.emit("yield", end)
+            regions.append(self.build.close(args))
+        self.build.append(self.build.remade(op, operands, tuple(regions)))
+
+    def _next(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        return (self.build.const(i32, NEXT), *values)
 
     # -- if ----------------------------------------------------------------------------------------
 
     def _leaving_if(self, op: Op, rest: Sequence[Op], way: _Way) -> tuple[Value, ...]:
         """An ``if`` with exits, and what follows it."""
-        condition = self.get(op.operands[0])
+        condition = self.build.get(op.operands[0])
         if any(region.terminator.name != "yield" for region in op.regions):
             return self._merge(op, condition, replace(way, then=self._continuing(op, rest, way)))
         fall = _types(op.results)
@@ -186,9 +191,9 @@ class _Normalise(Rebuild):
         inner = replace(inner, then=lambda values: self._outcome(inner, FELL, fall=values))
         found = self._merge(op, condition, inner)
         kept = len(found) - len(fall)
-        self.put_all(op.results, found[kept:])
-        fell = self.op("icmp", found[0], self.const(i32, FELL), pred="eq")
-        left = (*found[:kept], *(self.zero(t) for t in way.fall))
+        self.build.put_all(op.results, found[kept:])
+        fell = self.build.op("icmp", found[0], self.build.const(i32, FELL), pred="eq")
+        left = (*found[:kept], *(self.build.zero(t) for t in way.fall))
         return self._split(fell, left, rest, way)
 
     def _continuing(
@@ -197,7 +202,7 @@ class _Normalise(Rebuild):
         """What follows ``op`` happens at the end of the only arm that falls through."""
 
         def then(values: tuple[Value, ...]) -> tuple[Value, ...]:
-            self.put_all(op.results, values)
+            self.build.put_all(op.results, values)
             return self._sequence(rest, way)
 
         return then
@@ -207,24 +212,24 @@ class _Normalise(Rebuild):
         span = op.span
         regions = []
         for region in op.regions:
-            self.open()
-            self.emit("yield", self._sequence(region.ops, way))
-            regions.append(self.close())
-        self.span = span
-        return self.emit("if", (condition,), way.types, regions)
+            self.build.open()
+            self.build.emit("yield", self._sequence(region.ops, way))
+            regions.append(self.build.close())
+        self.build.span = span
+        return self.build.emit("if", (condition,), way.types, regions)
 
     def _split(
         self, going_on: Value, left: tuple[Value, ...], rest: Sequence[Op], way: _Way
     ) -> tuple[Value, ...]:
         """What follows an op that may have left, where it has not; else the outcome ``left``."""
-        span = self.span
-        self.open()
-        self.emit("yield", self._sequence(rest, way))
-        then = self.close()
-        self.span = span
-        self.open()
-        self.emit("yield", left)
-        return self.emit("if", (going_on,), way.types, (then, self.close()))
+        span = self.build.span
+        self.build.open()
+        self.build.emit("yield", self._sequence(rest, way))
+        then = self.build.close()
+        self.build.span = span
+        self.build.open()
+        self.build.emit("yield", left)
+        return self.build.emit("if", (going_on,), way.types, (then, self.build.close()))
 
     # -- loops -------------------------------------------------------------------------------------
 
@@ -239,27 +244,29 @@ class _Normalise(Rebuild):
         types = _types(op.results)
         inner = _Way(tuple, types, way.scope if returns else ())
         inner = replace(inner, then=lambda values: self._outcome(inner, NEXT, loop=values))
-        counter = _Counter.of(self, op) if op.name == "for" else None
+        counter = _Counter.of(self.build, op, self._constants) if op.name == "for" else None
         counted = () if counter is None else counter.init
-        init = (*counted, *self._outcome(inner, NEXT, loop=self.get_all(carried_inits(op))))
+        init = (*counted, *self._outcome(inner, NEXT, loop=self.build.get_all(carried_inits(op))))
         test = self._test(op, counter, _types(init))
         args = self._carried(op, counter, _types(init))
-        self.open()
+        self.build.open()
         if counter is not None:
-            self.put(body.args[0], args[0])
-        self.put_all(carried_args(op)[-1], args[len(counted) + 1 :][: len(types)])
+            self.build.put(body.args[0], args[0])
+        self.build.put_all(carried_args(op)[-1], args[len(counted) + 1 :][: len(types)])
         outcome = self._sequence(body.ops, inner)
-        self.span = span
-        after = () if counter is None else counter.advance(self, args[0], args[1])
-        self.emit("yield", (*after, *outcome))
-        found = self.emit("while", init, _types(init), (test, self.close(args)))[len(counted) :]
-        self.put_all(op.results, found[1 : 1 + len(types)])
+        self.build.span = span
+        after = () if counter is None else counter.advance(self.build, args[0], args[1])
+        self.build.emit("yield", (*after, *outcome))
+        found = self.build.emit("while", init, _types(init), (test, self.build.close(args)))[
+            len(counted) :
+        ]
+        self.build.put_all(op.results, found[1 : 1 + len(types)])
         if not returns:
             return None
         return self._status_is(found[0], RETURNED, pred="ne"), found[1 + len(types) :]
 
     def _status_is(self, status: Value, number: int, pred: str = "eq") -> Value:
-        return self.op("icmp", status, self.const(i32, number), pred=pred)
+        return self.build.op("icmp", status, self.build.const(i32, number), pred=pred)
 
     def _carried(
         self, op: Op, counter: _Counter | None, types: tuple[Type, ...]
@@ -268,31 +275,33 @@ class _Normalise(Rebuild):
         args = tuple(Value(t) for t in types)
         skipped = 0 if counter is None else 2
         if counter is not None:
-            self.give_name(args[1], "left")
-        self.give_name(args[skipped], "status")
+            self.build.give_name(args[1], "left")
+        self.build.give_name(args[skipped], "status")
         for arg, result in zip(args[skipped + 1 :], op.results, strict=False):
-            self.give_name(arg, self.name_of(result))
+            self.build.give_name(arg, self.build.name_of(result))
         return args
 
     def _test(self, op: Op, counter: _Counter | None, types: tuple[Type, ...]) -> Region:
         """The condition of the ``while``: not left yet, and the loop's own condition."""
         args = self._carried(op, counter, types)
-        self.open()
+        self.build.open()
         if counter is not None:
             running = self._status_is(args[2], NEXT)
-            more = self.op("icmp", args[1], self.const(u64, 0), pred="ne")
-            self.emit("yield", (self.op("iand", running, more),))
-            return self.close(args)
+            more = self.build.op("icmp", args[1], self.build.const(u64, 0), pred="ne")
+            self.build.emit("yield", (self.build.op("iand", running, more),))
+            return self.build.close(args)
         running = self._status_is(args[0], NEXT)
         condition = op.regions[0]
-        self.put_all(condition.args, args[1 : 1 + len(condition.args)])
-        self.open()
-        self.emit("yield", self._sequence(condition.ops, _Way(then=tuple)))
-        then = self.close()
-        self.open()
-        self.emit("yield", (self.const(b1, False),))
-        self.emit("yield", self.emit("if", (running,), (b1,), (then, self.close())))
-        return self.close(args)
+        self.build.put_all(condition.args, args[1 : 1 + len(condition.args)])
+        self.build.open()
+        self.build.emit("yield", self._sequence(condition.ops, _Way(then=tuple)))
+        then = self.build.close()
+        self.build.open()
+        self.build.emit("yield", (self.build.const(b1, False),))
+        self.build.emit(
+            "yield", self.build.emit("if", (running,), (b1,), (then, self.build.close()))
+        )
+        return self.build.close(args)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,12 +318,12 @@ class _Counter:
     magnitude: Value
 
     @staticmethod
-    def of(build: _Normalise, op: Op) -> _Counter:
+    def of(build: Rebuild, op: Op, constants: Constants) -> _Counter:
         """The counter of a ``for`` that starts here."""
         low, high, step = build.get_all(op.operands[:3])
-        if may_have_step_zero(op, build._constants):
+        if may_have_step_zero(op, constants):
             _check_step(build, op, low, step)
-        by = build._constants.get(op.operands[2])
+        by = constants.get(op.operands[2])
         if by is None:
             distance, magnitude = _signed_distance(build, low, high, step)
         elif not by:
@@ -326,7 +335,7 @@ class _Counter:
         build.give_name(distance, "left")
         return _Counter((low, distance), step, magnitude)
 
-    def advance(self, build: _Normalise, index: Value, left: Value) -> tuple[Value, Value]:
+    def advance(self, build: Rebuild, index: Value, left: Value) -> tuple[Value, Value]:
         """The variable and the distance of the next iteration."""
         more = build.op("icmp", left, self.magnitude, pred="ugt")
         rest = build.op("isub", left, self.magnitude)
@@ -334,7 +343,7 @@ class _Counter:
         return build.op("iadd", index, self.step), build.op("select", more, rest, zero)
 
 
-def _check_step(build: _Normalise, op: Op, low: Value, step: Value) -> None:
+def _check_step(build: Rebuild, op: Op, low: Value, step: Value) -> None:
     """An empty loop: all it does is to fault when its step is 0."""
     build.open()
     build.emit("yield")
@@ -342,16 +351,14 @@ def _check_step(build: _Normalise, op: Op, low: Value, step: Value) -> None:
     build.emit("for", (low, low, step), (), (build.close((Value(low.type),)),), **attrs)
 
 
-def _distance(build: _Normalise, first: Value, last: Value) -> Value:
+def _distance(build: Rebuild, first: Value, last: Value) -> Value:
     """``last - first`` as an exact unsigned number, 0 where it is negative."""
     less = build.op("icmp", first, last, pred="slt")
     length = build.op("isub", _unsigned(build, last), _unsigned(build, first))
     return build.op("select", less, length, build.const(u64, 0))
 
 
-def _signed_distance(
-    build: _Normalise, low: Value, high: Value, step: Value
-) -> tuple[Value, Value]:
+def _signed_distance(build: Rebuild, low: Value, high: Value, step: Value) -> tuple[Value, Value]:
     """Distance and magnitude of the step when its sign is known only at run time; step 0 has
     distance 0.
     """
@@ -364,7 +371,7 @@ def _signed_distance(
     return build.op("select", up, _distance(build, low, high), backwards), magnitude
 
 
-def _unsigned(build: _Normalise, value: Value) -> Value:
+def _unsigned(build: Rebuild, value: Value) -> Value:
     """An i32 or i64 as the u64 with the bits of its 64-bit form."""
     wide = value if value.type is i64 else build.op("sext", value, type=i64)
     return build.op("bitcast", wide, type=u64)

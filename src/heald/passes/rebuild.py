@@ -22,11 +22,14 @@ class Rebuild(Builder):
     Ops that do not change are reused, with their results; an op copied for the second time is
     another op, with fresh results of the same names.  So a pass that changes nothing gives back the
     kernel it was given, and unrolling needs no code of its own for renaming.
+
+    ``note`` sees every op that is appended.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, note: Callable[[Op], None] | None = None) -> None:
         super().__init__(TABLE)
         self.kernel = kernel
+        self._note = note
         self.names: dict[Value, str] = {}
         self._map: dict[Value, Value] = {}
         self._defined: set[Value] = set()
@@ -83,6 +86,16 @@ class Rebuild(Builder):
             self.give_name(new, name)
 
     # -- ops ---------------------------------------------------------------------------------------
+
+    def append(self, op: Op) -> Op:
+        """Append an op that exists already to the innermost open list."""
+        if self._note is not None:
+            self._note(op)
+        return super().append(op)
+
+    def append_at(self, depth: int, op: Op) -> None:
+        """Append an op to the open list around which there are ``depth`` others."""
+        self._stack[depth].append(op)
 
     def copy(self, op: Op, visit: Visit | None = None) -> Op:
         """The op again on what its operands are now; its regions by ``visit``, or copied too.

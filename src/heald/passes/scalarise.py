@@ -39,41 +39,41 @@ def is_composite(t: Type) -> bool:
     return not isinstance(t, Scalar | Array)
 
 
-class _Scalarise(Rebuild):
+class _Scalarise:
     """Knows the leaves of every composite value."""
 
     def __init__(self, kernel: Kernel) -> None:
-        super().__init__(kernel)
+        self.build = Rebuild(kernel)
         self._parts: dict[Value, tuple[Value, ...]] = {}
 
     def run(self) -> Kernel:
-        self.open()
-        for parameter in self.kernel.params:
+        self.build.open()
+        for parameter in self.build.kernel.params:
             if is_composite(parameter.type):
                 self._parts[parameter] = tuple(
                     self._read(parameter, k, t) for k, t in enumerate(leaves(parameter.type))
                 )
-        self.visit_all(self.kernel.body.ops, self._one)
-        body = self.closed(self.kernel.body, ())
-        results = tuple(leaf for t in self.kernel.results for leaf in leaves(t))
-        if results == self.kernel.results:
-            return self.finish(body)
-        return self.finish(body, results=results)
+        self.build.visit_all(self.build.kernel.body.ops, self._one)
+        body = self.build.closed(self.build.kernel.body, ())
+        results = tuple(leaf for t in self.build.kernel.results for leaf in leaves(t))
+        if results == self.build.kernel.results:
+            return self.build.finish(body)
+        return self.build.finish(body, results=results)
 
     def _read(self, parameter: Value, leaf: int, t: Type) -> Value:
-        (value,) = self.emit("extract", (parameter,), (t,), leaf=leaf)
-        return self.give_name(value, _leaf_name(self.name_of(parameter), leaf))
+        (value,) = self.build.emit("extract", (parameter,), (t,), leaf=leaf)
+        return self.build.give_name(value, _leaf_name(self.build.name_of(parameter), leaf))
 
     def _one(self, op: Op) -> None:
-        self.span = op.span
+        self.build.span = op.span
         match op.name:
             case "compose":
                 self._parts[op.result] = self._flat(op.operands)
             case "extract":
-                self.put(op.result, self._parts[op.operands[0]][_leaf_of(op)])
+                self.build.put(op.result, self._parts[op.operands[0]][_leaf_of(op)])
             case "insert":
                 parts = list(self._parts[op.operands[0]])
-                parts[_leaf_of(op)] = self.get(op.operands[1])
+                parts[_leaf_of(op)] = self.build.get(op.operands[1])
                 self._parts[op.result] = tuple(parts)
             case "load" | "store" if self._moves_composite(op):
                 self._split(op)
@@ -92,7 +92,7 @@ class _Scalarise(Rebuild):
         """An access to an element as accesses to its leaves."""
         array = op.operands[0].type
         assert isinstance(array, Array)
-        place = self.get_all(op.operands[: 1 + array.ndim])
+        place = self.build.get_all(op.operands[: 1 + array.ndim])
         values = [self._parts[v] for v in op.operands[1 + array.ndim :]]
         made: list[Value] = []
         for k, leaf in enumerate(leaves(array.dtype)):
@@ -100,7 +100,7 @@ class _Scalarise(Rebuild):
             given = [parts[k] for parts in values]
             made_here = tuple([Value(t) for t in types])
             attrs = {"leaf": k, **op.attrs}
-            self.append(Op(op.name, (*place, *given), made_here, attrs, (), op.span))
+            self.build.append(Op(op.name, (*place, *given), made_here, attrs, (), op.span))
             made += made_here
         for value in op.results:
             self._name_parts(value, made)
@@ -112,13 +112,15 @@ class _Scalarise(Rebuild):
         regions = tuple(self._region(r) for r in op.regions)
         results = self._flat_new(op.results)
         same = operands == op.operands and results == op.results and regions == op.regions
-        self.append(op if same else Op(op.name, operands, results, op.attrs, regions, op.span))
+        self.build.append(
+            op if same else Op(op.name, operands, results, op.attrs, regions, op.span)
+        )
 
     def _region(self, region: Region) -> Region:
         args = self._flat_new(region.args)
-        self.open()
-        self.visit_all(region.ops, self._one)
-        return self.closed(region, args)
+        self.build.open()
+        self.build.visit_all(region.ops, self._one)
+        return self.build.closed(region, args)
 
     def _flat(self, values: Iterable[Value]) -> tuple[Value, ...]:
         """The leaves of values read."""
@@ -126,7 +128,7 @@ class _Scalarise(Rebuild):
         for value in values:
             parts = self._parts.get(value)
             if parts is None:
-                flat.append(self.get(value))
+                flat.append(self.build.get(value))
             else:
                 flat += parts
         return tuple(flat)
@@ -141,13 +143,13 @@ class _Scalarise(Rebuild):
                 self._parts[value] = parts
                 flat += parts
             else:
-                flat.append(self.define(value))
+                flat.append(self.build.define(value))
         return tuple(flat)
 
     def _name_parts(self, value: Value, parts: Iterable[Value]) -> None:
-        name = self.name_of(value)
+        name = self.build.name_of(value)
         for k, part in enumerate(parts):
-            self.give_name(part, _leaf_name(name, k))
+            self.build.give_name(part, _leaf_name(name, k))
 
 
 def _leaf_of(op: Op) -> int:

@@ -32,33 +32,33 @@ def unroll_loops(kernel: Kernel, *, trips: int = 16, budget: int = 512) -> Kerne
     return _Unroll(kernel, trips, budget).run()
 
 
-class _Unroll(Rebuild):
+class _Unroll:
     """Copies the body of a loop as often as it runs."""
 
     def __init__(self, kernel: Kernel, trips: int, budget: int) -> None:
-        super().__init__(kernel)
+        self.build = Rebuild(kernel)
         self._trips = trips
         self._budget = budget
         self._constants = constants_of(kernel)
         self._sizes: dict[Op, int] = {}
 
     def run(self) -> Kernel:
-        return self.rebuilt(self._one)
+        return self.build.rebuilt(self._one)
 
     def _one(self, op: Op) -> None:
         values = self._iterations(op) if op.name == "for" else None
         if values is None:
-            self.copy(op, self._one)
+            self.build.copy(op, self._one)
             return
         body = op.regions[0]
-        carried = self.get_all(op.operands[3:])
+        carried = self.build.get_all(op.operands[3:])
         for value in values:
-            self.span = op.span
-            index = self.scalar_const(body.args[0], value)
-            self.put_all(body.args, (index, *carried))
-            self.visit_all(body.ops[:-1], self._one)
-            carried = self.get_all(body.terminator.operands)
-        self.put_all(op.results, carried)
+            self.build.span = op.span
+            index = self.build.scalar_const(body.args[0], value)
+            self.build.put_all(body.args, (index, *carried))
+            self.build.visit_all(body.ops[:-1], self._one)
+            carried = self.build.get_all(body.terminator.operands)
+        self.build.put_all(op.results, carried)
 
     def _iterations(self, op: Op) -> range | None:
         """The values of the loop variable when the loop is to be written out."""
