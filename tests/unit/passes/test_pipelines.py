@@ -74,9 +74,7 @@ def test_it_can_stop_early():
     kernel = kernel_of(TEXT)
     after = run_pipeline(kernel, FRONT, check=True, stop_after="fold_constants")
     assert len(after.body.ops) == 4
-    with pytest.raises(
-        InternalError, match="no pass 'drop_death' here; the passes are forward"
-    ):
+    with pytest.raises(InternalError, match="no pass 'drop_death' here; the passes are forward"):
         run_pipeline(kernel, FRONT, check=True, stop_after="drop_death")
 
 
