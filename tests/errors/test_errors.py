@@ -132,6 +132,20 @@ def test_reading_what_was_never_written() -> None:
     assert "b[i] = a[i]" in str(error)
 
 
+@wp.kernel
+def halve(n: wp.array(dtype=int), k: int):
+    n[0] = n[0] // k
+
+
+def test_what_happens_in_a_builtin_is_shown_where_it_is_called() -> None:
+    (division,) = [op for op in walk(lower(halve).body) if op.name == "idiv"]
+    assert division.span is not None
+    assert Path(division.span.file).parent.name == "library"
+    text = Diagnostic("H0402", "integer division by zero", division.span).render()
+    assert "n[0] // k" in text
+    assert "library" not in text
+
+
 # ------------------------------------------------------------------- every message of the front end
 
 

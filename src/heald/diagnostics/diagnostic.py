@@ -33,14 +33,17 @@ class Diagnostic:
             raise ValueError(f"{self.code} is not in the table of diagnostic codes")
 
     def render(self) -> str:
-        """The diagnostic as text: place, source line, carets, notes, hint."""
+        """The diagnostic as text: place, source line, carets, notes, hint.
+
+        What happens inside a builtin is shown where the user's code calls it.
+        """
         lines = [f"error[{self.code}]: {self.message}"]
         if self.span is not None:
-            lines += excerpt(self.span, self.label)
+            lines += excerpt(self.span.in_user_code, self.label)
         for note in self.notes:
             lines.append(f"note: {note.text}")
             if note.span is not None:
-                lines += excerpt(note.span)
+                lines += excerpt(note.span.in_user_code)
         if self.hint:
             lines.append(f"hint: {self.hint}")
         return "\n".join(lines)
