@@ -9,13 +9,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from types import FunctionType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from heald.diagnostics import CompileError
-from heald.frontend.sources import FunctionSource, declared_parameters, read_source
-from heald.frontend.texts import line_range
+from heald.frontend.sources import (
+    Definition,
+    declared_parameters,
+    definition_of,
+    read_source,
+    tree_of,
+)
 from heald.types import Pattern, as_type
 
 Path = tuple[str, ...]
@@ -39,27 +44,24 @@ class Outline:
     paths: tuple[Path, ...]
 
 
-_OUTLINES: WeakKeyDictionary[FunctionType, Outline] = WeakKeyDictionary()
-"""A cache: the outlines of functions that live."""
-
-
 def outline_of(function: FunctionType) -> Outline | None:
     """The outline of a function; None where its source cannot be had."""
-    found = _OUTLINES.get(function)
-    if found is None:
-        try:
-            source = read_source(function)
-        except CompileError:
-            return None
-        found = _OUTLINES[function] = _outline(source)
-    return found
+    try:
+        read_source(function)
+    except CompileError:
+        return None
+    return _outline(definition_of(function))
 
 
-def _outline(source: FunctionSource) -> Outline:
-    first, last = line_range(source.function.__code__, source.lines)
-    local = frozenset(source.local_names)
-    paths = sorted({p for s in source.tree.body for p in _paths(s) if p[0] not in local})
-    return Outline("".join(source.lines[first - 1 : last]), source.file, first, tuple(paths))
+@lru_cache(maxsize=256)
+def _outline(definition: Definition) -> Outline:
+    tree, code = tree_of(definition), definition.code
+    assert tree is not None
+    first, last = definition.line_range
+    local = {*code.co_varnames, *code.co_cellvars}
+    paths = sorted({p for s in tree.body for p in _paths(s) if p[0] not in local})
+    text = "".join(definition.lines[first - 1 : last])
+    return Outline(text, definition.file, first, tuple(paths))
 
 
 def _paths(node: ast.AST) -> Iterator[Path]:

@@ -10,9 +10,9 @@ import linecache
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -113,7 +113,7 @@ def _namespace(function: FunctionType, scope: Mapping[str, Any]) -> dict[str, An
 class _Definition:
     """What is known of a function only while it is being defined."""
 
-    lines: tuple[str, ...]
+    lines: Lines
     scope: Mapping[str, Any]
 
 
@@ -132,19 +132,29 @@ def remember(function: FunctionType) -> None:
     lines = _lines_of(function)
     scope = {}
     if lines and "<locals>" in function.__qualname__:
-        tree = _own_tree(function, lines)
+        tree = tree_of(_definition_in(function, lines))
         scope = {} if tree is None else _defining_scope(function, _annotation_names(tree))
     _DEFINITIONS[function] = _Definition(lines, scope)
 
 
-def _lines_of(function: FunctionType) -> tuple[str, ...]:
+class Lines(tuple[str, ...]):
+    """The lines of a file, as a key of caches: a text that was read twice counts as two."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def _lines_of(function: FunctionType) -> Lines:
     return _shared(*linecache.getlines(function.__code__.co_filename, function.__globals__))
 
 
 @lru_cache(maxsize=256)
-def _shared(*lines: str) -> tuple[str, ...]:
-    """One tuple for equal texts, however many functions a file has."""
-    return lines
+def _shared(*lines: str) -> Lines:
+    """One object for equal texts, however many functions a file has."""
+    return Lines(lines)
 
 
 def _annotation_names(tree: AnyFunction) -> set[str]:
@@ -180,39 +190,18 @@ def _key_of(function: FunctionType) -> tuple[str, int]:
     return function.__name__, function.__code__.co_firstlineno
 
 
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    """A :class:`FunctionSource` but for the function, so that a cache does not keep it alive."""
-
-    tree: ast.FunctionDef
-    file: str
-    lines: tuple[str, ...]
-    scope: Mapping[str, Any]
-
-
-_PARSED: WeakKeyDictionary[FunctionType, _Parsed] = WeakKeyDictionary()
-"""A cache: the syntax trees of functions that live."""
-
-
 def read_source(function: FunctionType) -> FunctionSource:
-    """The syntax tree of a function; of its file, only its own lines are parsed, and once.
+    """The syntax tree of a function; of its file, only its own lines are parsed.
 
     Raises:
         CompileError: H0106, the source is not available, is no longer what was compiled, or is a
         lambda.  H0101, it is a coroutine.
     """
-    parsed = _PARSED.get(function)
-    if parsed is None:
-        parsed = _PARSED[function] = _parse(function)
-    return FunctionSource(function, parsed.tree, parsed.file, parsed.lines, parsed.scope)
-
-
-def _parse(function: FunctionType) -> _Parsed:
     file = function.__code__.co_filename
     lines, scope = _definition_of(function)
     if not lines:
         raise _no_source(function, _why_no_source(file))
-    tree = _own_tree(function, lines)
+    tree = tree_of(definition_of(function))
     if tree is None and function.__name__ == "<lambda>":
         raise _no_source(function, "it is a lambda; kernels and functions are written with def")
     if tree is None and not _is_python(lines):
@@ -228,14 +217,56 @@ def _parse(function: FunctionType) -> _Parsed:
                 hint="kernels run on every thread at once; there is nothing to await",
             )
         )
-    return _Parsed(tree, file, lines, scope)
+    return FunctionSource(function, tree, file, lines, scope)
 
 
-def _definition_of(function: FunctionType) -> tuple[tuple[str, ...], Mapping[str, Any]]:
-    """The lines of the function's file and the scope of its annotations."""
+def _definition_of(function: FunctionType) -> tuple[Lines, Mapping[str, Any]]:
+    """The lines of the function's file, as they were when first asked for, and the scope of its
+    annotations."""
     known = _DEFINITIONS.get(function)
-    lines = known.lines if known and known.lines else _lines_of(function)
-    return lines, known.scope if known else {}
+    if known is None or not known.lines:
+        known = _Definition(_lines_of(function), known.scope if known else {})
+        _DEFINITIONS[function] = known
+    return known.lines, known.scope
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Where a function is defined: the key of what follows from its text alone.
+
+    Closures that one definition made share it.
+    """
+
+    file: str
+    lines: Lines
+    name: str
+    first_line: int
+    code: CodeType = field(compare=False)
+
+    @property
+    def line_range(self) -> tuple[int, int]:
+        """First and last line, from 1."""
+        return line_range(self.code, self.lines)
+
+
+def definition_of(function: FunctionType) -> Definition:
+    """Where a function is defined."""
+    return _definition_in(function, _definition_of(function)[0])
+
+
+def _definition_in(function: FunctionType, lines: Lines) -> Definition:
+    code = function.__code__
+    return Definition(code.co_filename, lines, *_key_of(function), code)
+
+
+@lru_cache(maxsize=256)
+def tree_of(definition: Definition) -> AnyFunction | None:
+    """A definition as a tree; None where it does not stand where it should."""
+    key = definition.name, definition.first_line
+    tree = parse_lines(definition.lines, *definition.line_range)
+    if tree is None or _place_of(tree) != key:
+        tree = _functions_of(definition.lines).get(key)
+    return tree
 
 
 def has_source(function: FunctionType) -> bool:
@@ -243,21 +274,12 @@ def has_source(function: FunctionType) -> bool:
     return bool(_definition_of(function)[0])
 
 
-def _own_tree(function: FunctionType, lines: tuple[str, ...]) -> AnyFunction | None:
-    """The definition of a function, None where it does not stand where it should."""
-    first, last = line_range(function.__code__, lines)
-    tree = parse_lines(lines, first, last)
-    if tree is None or _place_of(tree) != _key_of(function):
-        tree = _functions_of(lines).get(_key_of(function))
-    return tree
-
-
 def _place_of(tree: AnyFunction) -> tuple[str, int]:
     return tree.name, min([tree.lineno, *(d.lineno for d in tree.decorator_list)])
 
 
 @lru_cache(maxsize=8)
-def _functions_of(lines: tuple[str, ...]) -> Mapping[tuple[str, int], AnyFunction]:
+def _functions_of(lines: Lines) -> Mapping[tuple[str, int], AnyFunction]:
     """Every function of a file by name and first line: for those whose lines do not parse alone."""
     try:
         module = ast.parse("".join(lines))

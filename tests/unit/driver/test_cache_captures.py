@@ -377,6 +377,13 @@ def test_place_counts(writer: Writer) -> None:
     assert one == description(writer, text("", "a[i] = 1.0") + "\n# a line below\nX = 1\n")
 
 
+def test_files_of_one_text_are_told_apart(writer: Writer) -> None:
+    kernel = text("", "a[i] = 1.0")
+    one, two = (described(writer.module(kernel, file).k) for file in ("one.py", "two.py"))
+    assert one is not None
+    assert two == one.replace("one.py", "two.py") != one
+
+
 BODIES = [
     "a[i] = a[i] * 2.0 + 1.0",
     "a[i] = (a[i] * 2.0) + 1.0",
