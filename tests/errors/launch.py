@@ -78,6 +78,10 @@ wp.launch(scale, dim=4, inputs=[floats, 1.0, 2], block_dim=0)  #~ H0706
 
 wp.launch(np.sin, dim=4)  #~ H0707
 
+wp.launch(scale, dim=4, inputs=[floats, 1.0, 2], blockdim=64)  #~ H0707
+
+wp.launch(scale, dim=4, inputs=floats)  #~ H0701
+
 scale(floats, 1.0, 2)  #~ H0707
 
 recorded = wp.launch(scale, dim=4, inputs=[floats, 1.0, 2], record_cmd=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,6 +31,7 @@ from heald.types import is_generic, size_of
 
 _HOST = HostClasses(array, "packed", "_owner", value_class, "_leaves")
 _WIDE_EXTENT = 1 << 31
+_OPTIONS = ("kernel", "dim", "inputs", "outputs", "device", "block_dim", "record_cmd")
 _MOST_ENTRIES = 4
 """Entries that a kernel keeps, for as many combinations of argument types."""
 
@@ -69,6 +71,7 @@ def launch(
     block_dim: int = 256,
     *,
     record_cmd: bool = False,
+    **unknown: object,
 ) -> Launch | None:
     """Run ``kernel`` on every index of ``dim`` and wait for it.
 
@@ -87,6 +90,8 @@ def launch(
         CompileError: the kernel is outside the language; nothing has run.
         KernelFault: a thread left its array, divided by zero or failed an assertion.
     """
+    if unknown:
+        raise _unknown_option(next(iter(unknown)))
     if type(kernel) is Kernel and not record_cmd:
         revision, entries = kernel.entries
         if revision is config.revision and _is_cpu(device):
@@ -97,6 +102,12 @@ def launch(
                 if outcome is not NotImplemented:
                     raise entry.program.error_of(outcome)
     return _launch(kernel, dim, inputs, outputs, device, block_dim, record_cmd)
+
+
+def _unknown_option(name: str) -> LaunchError:
+    near = difflib.get_close_matches(name, _OPTIONS, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(_OPTIONS)}"
+    return LaunchError(Diagnostic("H0707", f"wp.launch has no option '{name}'", hint=hint))
 
 
 def _is_cpu(device: object) -> bool:
@@ -126,7 +137,8 @@ def _launch(
     revision = config.revision
     dims, where = check_dims(dim), get_device(device)
     threads = check_block_dim(block_dim)
-    arguments = adapt_arguments(kernel, [*inputs, *outputs], where)
+    given = [*_listed(inputs, "inputs"), *_listed(outputs, "outputs")]
+    arguments = adapt_arguments(kernel, given, where)
     if record_cmd:
         return Launch(kernel, dims, arguments, where, threads)
     program = find_program(kernel, arguments, dims)
@@ -136,6 +148,14 @@ def _launch(
         if where is CPU:
             _remember(kernel, program, revision)
     return None
+
+
+def _listed(given: object, name: str) -> Sequence[Any]:
+    """``given``, unless it is one argument instead of a list of them."""
+    if isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
+        return given
+    message = f"{name} is a list of arguments, not {describe(given)}"
+    raise LaunchError(Diagnostic("H0701", message, hint=f"write {name}=[...]"))
 
 
 def _remember(kernel: Kernel, program: Program, revision: object) -> None:

@@ -416,6 +416,24 @@ def test_what_is_no_kernel_is_refused() -> None:
         wp.launch(np.sin, 3)  # type: ignore[call-overload]
 
 
+@pytest.mark.parametrize("inputs", [None, 5, "a", wp.zeros(3, dtype=float), np.zeros(3, "f4")])
+def test_one_argument_is_no_list_of_them(inputs: Any) -> None:
+    with pytest.raises(wp.LaunchError, match=r"H0701.* is a list of arguments"):
+        wp.launch(shift, 3, inputs)
+    with pytest.raises(wp.LaunchError, match=r"H0701.*outputs is a list of arguments"):
+        wp.launch(shift, 3, [], inputs)
+
+
+def test_unknown_options_are_refused_with_near_names() -> None:
+    a = wp.zeros(3, dtype=float)
+    for _ in range(3):
+        with pytest.raises(wp.LaunchError, match=r"H0707.*'blockdim'[^$]*did you mean block_dim"):
+            wp.launch(shift, 3, [a, a, 0], blockdim=64)  # type: ignore[call-overload]
+        wp.launch(shift, 3, [a, a, 0])
+    with pytest.raises(wp.LaunchError, match=r"H0707.*'foo'[^$]*it has kernel, dim, inputs"):
+        wp.launch(shift, 3, [a, a, 0], foo=1)  # type: ignore[call-overload]
+
+
 # ------------------------------------------------------------------------------------------ faults
 
 
