@@ -65,8 +65,7 @@ def symbol(op: ast.operator) -> str:
     return _SYMBOLS[type(op)]
 
 
-# -- binary operators
-# ----------------------------------------------------------------------------------
+# -- binary operators ------------------------------------------------------------------------------
 
 
 def binary_expression(s: Session, node: ast.BinOp) -> Number:

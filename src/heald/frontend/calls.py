@@ -280,8 +280,7 @@ def _name_of(obj: Any) -> str:
     return getattr(obj, "__name__", None) or getattr(obj, "name", None) or repr(obj)
 
 
-# -- arguments that a call updates
-# ---------------------------------------------------------------------------
+# -- arguments that a call updates -----------------------------------------------------------------
 
 
 def updated_names(s: Session, node: ast.Call) -> list[str]:
@@ -321,8 +320,7 @@ def _rebind_updated(s: Session, arguments: Arguments, callee: Any, result: Opera
     return rest[0] if len(rest) == 1 else Several(rest)
 
 
-# -- overloads
-# -----------------------------------------------------------------------------------------------
+# -- overloads -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -502,8 +500,7 @@ def _adapted(
     return operand
 
 
-# -- inlining
-# ------------------------------------------------------------------------------------------------
+# -- inlining --------------------------------------------------------------------------------------
 
 
 def inline(

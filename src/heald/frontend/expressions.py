@@ -108,8 +108,7 @@ def _constant(s: Session, node: ast.Constant) -> Operand:
     raise s.refuse(node, "H0101", f"{what} is not part of the kernel language", hint=instead)
 
 
-# -- choice
-# --------------------------------------------------------------------------------------------------
+# -- choice ----------------------------------------------------------------------------------------
 
 
 def _conditional(s: Session, node: ast.IfExp) -> Operand:
@@ -257,8 +256,7 @@ def _bool_op(
     return _choose(s, node, first, rest, known) if is_and else _choose(s, node, first, known, rest)
 
 
-# -- comparison
-# ----------------------------------------------------------------------------------------------
+# -- comparison ------------------------------------------------------------------------------------
 
 
 def _comparison(s: Session, node: ast.Compare) -> Operand:

@@ -104,8 +104,7 @@ def _intrinsic(name: str) -> Callable[[Intrinsic], Intrinsic]:
     return enter
 
 
-# -- threads
-# -------------------------------------------------------------------------------------------------
+# -- threads ---------------------------------------------------------------------------------------
 
 
 def thread_indices(s: Session, node: ast.AST, count: int) -> tuple[Value, ...]:
@@ -129,8 +128,7 @@ def _block_dim(s: Session, arguments: Arguments) -> Operand:
     return s.op("block_dim")
 
 
-# -- compile-time questions
-# ----------------------------------------------------------------------------------
+# -- compile-time questions ------------------------------------------------------------------------
 
 
 @_intrinsic("len")
@@ -157,8 +155,7 @@ def _type(s: Session, arguments: Arguments) -> Operand:
     raise s.refuse(arguments.at(operand), "H0107", f"{describe(operand)} has no type in a kernel")
 
 
-# -- memory
-# --------------------------------------------------------------------------------------------------
+# -- memory ----------------------------------------------------------------------------------------
 
 
 @_intrinsic("zeros")
@@ -267,8 +264,7 @@ for _name in ATOMICS:
     INTRINSICS[_name] = _atomic(_name.removeprefix("atomic_"))
 
 
-# -- printing
-# ------------------------------------------------------------------------------------------------
+# -- printing --------------------------------------------------------------------------------------
 
 _CONVERSION = re.compile(r"%([-+ #0]*)(\d*)(\.\d+)?(?:hh|h|ll|l|z|j|t|L)?([A-Za-z%])")
 
@@ -379,8 +375,7 @@ def _parse_template(s: Session, node: ast.AST, text: str) -> tuple[str, list[str
     return out, letters
 
 
-# -- checks
-# --------------------------------------------------------------------------------------------------
+# -- checks ----------------------------------------------------------------------------------------
 
 
 def _expect(s: Session, arguments: Arguments, test: Operand, name: str) -> Operand:

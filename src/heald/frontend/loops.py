@@ -70,8 +70,7 @@ def _no_else(s: Session, node: ast.For | ast.While) -> Refused:
     )
 
 
-# -- the common frame of loops
-# -------------------------------------------------------------------------------
+# -- the common frame of loops ---------------------------------------------------------------------
 
 
 def _rebound(s: Session, parts: Sequence[ast.AST]) -> tuple[str, ...]:
@@ -273,8 +272,7 @@ def _arguments(s: Session, target: Target) -> list[Value]:
     return args
 
 
-# -- range
-# --------------------------------------------------------------------------------------------------
+# -- range -----------------------------------------------------------------------------------------
 
 
 def _for_range(s: Session, node: ast.For, call: ast.Call) -> bool:
@@ -340,8 +338,7 @@ def _not_integer(s: Session, node: ast.AST, operand: Value | Literal) -> Refused
     )
 
 
-# -- while
-# --------------------------------------------------------------------------------------------------
+# -- while -----------------------------------------------------------------------------------------
 
 
 def while_statement(s: Session, node: ast.While) -> bool:
@@ -403,8 +400,7 @@ def _break_unless(s: Session, node: ast.AST, target: Target, test: Value) -> Non
     s.builder.emit("if", (test,), (), regions)
 
 
-# -- queries
-# -------------------------------------------------------------------------------------------------
+# -- queries ---------------------------------------------------------------------------------------
 
 
 def _is_query(s: Session, t: Type) -> bool:
@@ -446,8 +442,7 @@ def _for_query(s: Session, node: ast.For, query: Value) -> bool:
     return True
 
 
-# -- unrolled
-# ------------------------------------------------------------------------------------------------
+# -- unrolled --------------------------------------------------------------------------------------
 
 
 def _unrolled(s: Session, node: ast.For, items: Sequence[Operand]) -> bool:

@@ -76,8 +76,7 @@ class Place:
     dynamic: tuple[Value, ...] = ()
 
 
-# -- parts of composites
-# -------------------------------------------------------------------------------------
+# -- parts of composites ---------------------------------------------------------------------------
 
 
 def part(t: Type, name: str) -> tuple[Type, tuple[int, ...]] | None:
@@ -211,8 +210,7 @@ def take(s: Session, value: Value, t: Type, positions: tuple[int, ...]) -> Value
     return s.builder.compose(t, parts)
 
 
-# -- reading
-# -------------------------------------------------------------------------------------------------
+# -- reading ---------------------------------------------------------------------------------------
 
 
 def attribute(s: Session, node: ast.Attribute) -> Operand:
@@ -390,8 +388,7 @@ def _dynamic_read(s: Session, value: Value, indices: tuple[Value, ...]) -> Value
     return s.builder.compose(Vector(scalar, t.cols), row)
 
 
-# -- places
-# --------------------------------------------------------------------------------------------------
+# -- places ----------------------------------------------------------------------------------------
 
 
 def place_of(s: Session, node: ast.expr) -> Place | Value:

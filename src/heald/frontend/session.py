@@ -95,8 +95,7 @@ class Session:
         self._block = block
         self._call_builtin = call_builtin
 
-    # -- places and errors
-    # ---------------------------------------------------------------------------------
+    # -- places and errors -------------------------------------------------------------------------
 
     def span(self, node: ast.AST) -> Span:
         """The place of a node in the function being lowered."""
@@ -133,8 +132,7 @@ class Session:
         if found is not None and not any(_same_mistake(found, other) for other in self.errors):
             self.errors.append(found)
 
-    # -- the two halves
-    # ------------------------------------------------------------------------------------
+    # -- the two halves ----------------------------------------------------------------------------
 
     def expression(self, node: ast.expr) -> Operand:
         """Lower an expression; its ops get its place."""
@@ -176,8 +174,7 @@ class Session:
             "a number, vector, matrix, struct or array is needed here",
         )
 
-    # -- names
-    # ---------------------------------------------------------------------------------------
+    # -- names -------------------------------------------------------------------------------------
 
     def bind(self, name: str, operand: Operand, node: ast.AST | None) -> None:
         """Give a name a meaning in the current frame."""
@@ -194,8 +191,7 @@ class Session:
             if not (isinstance(operand, Value) and isinstance(operand.type, Array)):
                 self.frame.env[name] = Unset(None)
 
-    # -- emitting
-    # ------------------------------------------------------------------------------------------
+    # -- emitting ----------------------------------------------------------------------------------
 
     def op(self, name: str, *operands: Value, type: Type | None = None, **attrs: Any) -> Value:
         """Append a value op."""

@@ -128,8 +128,7 @@ def _no_statement(s: Session, node: ast.stmt) -> Refused:
     return s.refuse(span, "H0101", what, hint=_WHY_NOT.get(type(node), ""))
 
 
-# -- assignment
-# ----------------------------------------------------------------------------------------------
+# -- assignment ------------------------------------------------------------------------------------
 
 
 def _assign(s: Session, node: ast.Assign) -> None:
@@ -288,8 +287,7 @@ def _assert(s: Session, node: ast.Assert) -> None:
     s.builder.emit("assert", (value,), (), (), message=message)
 
 
-# -- branches
-# ------------------------------------------------------------------------------------------------
+# -- branches --------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -444,8 +442,7 @@ def _set_on_one_path(s: Session, node: ast.If, name: str, binding: Binding) -> D
     )
 
 
-# -- exits
-# --------------------------------------------------------------------------------------------------
+# -- exits -----------------------------------------------------------------------------------------
 
 
 def _leave_loop(s: Session, node: ast.Break | ast.Continue) -> bool:
