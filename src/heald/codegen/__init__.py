@@ -23,7 +23,7 @@ from heald.codegen.entry_table import (
     ValueTake,
     takes_number,
 )
-from heald.codegen.load import LoadedCode, load
+from heald.codegen.link import LoadedCode, load
 from heald.codegen.openmp import parallel_launcher
 from heald.codegen.target import Target, host_target, llvm_version
 

@@ -7,8 +7,8 @@ from heald.codegen.body import Body, parameter_leaves
 from heald.codegen.control import Targets, emit_region
 from heald.codegen.locations import Locations, Places
 from heald.codegen.target import Target
+from heald.codegen.wide import checks
 from heald.codegen.wide import emit as wide_emit
-from heald.codegen.wide.checks import helper as wide_fault_helper
 from heald.codegen.wide.ranges import WIDE_RANGE
 from heald.codegen.writer import METADATA
 from heald.diagnostics import InternalError
@@ -54,19 +54,15 @@ def llvm_text(
     start = ranges.RANGE if wide is None else WIDE_RANGE
     body, lines = _scalar(kernel, places, _FAST if wide is None else _SMALL)
     parts = [target.header + ranges.entry_text(entry, start), *lines]
-    checked = body.checked
     if wide is not None:
         records, lines = wide_emit.functions(wide, places)
-        checked = checked or records
         parts += lines
         if records:
-            width = wide.attrs["width"]
-            assert isinstance(width, int)
-            parts.append(wide_fault_helper(width))
-    if checked:
-        parts.append(faults.HELPER)
+            parts.append(checks.DECLARATION)
+    if body.checked:
+        parts.append(faults.DECLARATION)
     if body.prints:
-        parts.append(printing.HELPER)
+        parts.append(printing.DECLARATION)
     parts += [_ATTRIBUTES, *METADATA, *(places.lines() if places else ())]
     return "\n".join(parts) + "\n"
 

@@ -1,8 +1,8 @@
 """Guards: the branch around an op that may fail, and the cold code that records a fault.
 
-The helper is part of every module that has guards.  Counting is one atomic add; the lock is taken
-only by a thread that is lower than the one on record, which in an ascending range of threads is
-rare.
+The helper is compiled once for all kernels (``support``).  Counting is one atomic add; the lock is
+taken only by a thread that is lower than the one on record, which in an ascending range of threads
+is rare.
 """
 
 from __future__ import annotations
@@ -82,8 +82,9 @@ def flag_allocas() -> list[str]:
 
 
 _ARGUMENTS = "ptr %header, i64 %thread, i1 %before, i64 %op, i64 %kind, i64 %rank, ptr %place"
+DECLARATION = "declare void @heald_fault(ptr, i64, i1, i64, i64, i64, ptr) #1"
 HELPER = f"""\
-define internal void @heald_fault({_ARGUMENTS}) #1 {{
+define void @heald_fault({_ARGUMENTS}) #1 {{
 entry:
   br i1 %before, label %done, label %first
 first:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from heald.artifact import Artifact
 from heald.codegen.binding import LOCK, binding
 from heald.codegen.objects import undefined_symbols
 from heald.codegen.target import create_machine, host_target
@@ -16,33 +14,6 @@ from heald.diagnostics import InternalError
 
 ALLOWED = frozenset({"fma", "fmaf", "memcpy", "memmove", "memset"})
 """What compiled code may ask of the process; fma only where the processor has none."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedCode:
-    """A function in this process.
-
-    Attributes:
-        address: of the entry.
-        keepalive: as long as it is referenced, the code stays; dropping it while the address is in
-            use (also by a thread or a recorded launch) is a crash.
-    """
-
-    address: int
-    keepalive: object
-
-
-def load(artifact: Artifact) -> LoadedCode:
-    """Load the code of a CPU artifact.
-
-    Raises:
-        InternalError: the artifact is not for a CPU, or its code refers to what this process does
-            not have.
-    """
-    if artifact.target != "cpu":
-        raise InternalError(f"code for {artifact.target} cannot be loaded as CPU code")
-    addresses, keepalive = load_object(artifact.code, (artifact.entry,))
-    return LoadedCode(addresses[0], keepalive)
 
 
 def load_object(

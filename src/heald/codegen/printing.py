@@ -52,8 +52,9 @@ def _as_word(body: Body, value: Value) -> str:
     return bits if size == "i64" else body.writer.ins(f"zext {size} {bits} to i64")
 
 
+DECLARATION = "declare ptr @heald_print_room(ptr, i64) #1"
 HELPER = f"""\
-define internal ptr @heald_print_room(ptr %buffer, i64 %size) #1 {{
+define ptr @heald_print_room(ptr %buffer, i64 %size) #1 {{
 entry:
   %p.capacity = getelementptr i8, ptr %buffer, i64 {abi.PRINT_CAPACITY}
   %capacity = load i64, ptr %p.capacity, align 8

@@ -11,6 +11,7 @@ from heald.artifact import Artifact
 from heald.codegen import build, compile_object, host_target, load
 from heald.codegen.load import load_object
 from heald.codegen.objects import undefined_symbols
+from heald.codegen.support import NAMES
 from heald.diagnostics import InternalError
 from heald.ir import Kernel
 from heald.ops import TABLE
@@ -18,7 +19,7 @@ from heald.types import Array, Scalar, f32, f64, i32, u64
 
 pytestmark = pytest.mark.cpu
 
-ALLOWED = {"memset", "memcpy", "memmove"}
+ALLOWED = {"memset", "memcpy", "memmove", *NAMES}
 """What compiled kernels may ask of the process on a processor with fma."""
 
 

@@ -95,8 +95,8 @@ def record(
             w.do(f"store {whole} {word}, ptr {place}, align 8")
     w.do(
         f"call void @heald_lanes_fault(ptr {HEADER}, i64 {THREAD}, ptr {LANES_FAULTED}, "
-        f"i32 {body.bits_of(lanes)}, i64 {body.ids[op]}, i64 {int(kind)}, i64 {len(words)}, "
-        f"ptr {FAULT_PLACE})"
+        f"i32 {body.bits_of(lanes)}, i64 {body.width}, i64 {body.ids[op]}, i64 {int(kind)}, "
+        f"i64 {len(words)}, ptr {FAULT_PLACE})"
     )
 
 
@@ -118,11 +118,13 @@ def flag_allocas(width: int) -> list[str]:
     ]
 
 
-def helper(width: int) -> str:
-    """The function that records what several lanes did, the first lane first."""
-    return f"""\
-define internal void @heald_lanes_fault(ptr %header, i64 %thread, ptr %flags, i32 %lanes, \
-i64 %op, i64 %kind, i64 %rank, ptr %place) #1 {{
+_ARGUMENTS = (
+    "ptr %header, i64 %thread, ptr %flags, i32 %lanes, i64 %width, i64 %op, i64 %kind, i64 %rank, "
+    "ptr %place"
+)
+DECLARATION = "declare void @heald_lanes_fault(ptr, i64, ptr, i32, i64, i64, i64, i64, ptr) #1"
+HELPER = f"""\
+define void @heald_lanes_fault({_ARGUMENTS}) #1 {{
 entry:
   %row = alloca [{2 * MAX_RANK} x i64], align 8
   %before = load i32, ptr %flags, align 4
@@ -143,7 +145,7 @@ take:
   br label %word
 word:
   %n = phi i64 [ 0, %take ], [ %n1, %word ]
-  %base = mul i64 %n, {width}
+  %base = mul i64 %n, %width
   %from.at = add i64 %base, %lane
   %from = getelementptr i64, ptr %place, i64 %from.at
   %value = load i64, ptr %from, align 8
@@ -160,3 +162,4 @@ end:
   ret void
 }}
 """
+"""Records what several lanes did, the first lane first."""

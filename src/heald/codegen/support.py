@@ -1,0 +1,30 @@
+"""The functions that compiled kernels call in the cold: compiled once, bound by address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from heald.codegen import faults, printing
+from heald.codegen.compile import compile_helper
+from heald.codegen.load import load_object
+from heald.codegen.target import host_target
+from heald.codegen.wide import checks
+
+NAMES = ("heald_fault", "heald_lanes_fault", "heald_print_room")
+"""What objects of kernels may refer to."""
+
+
+@cache
+def _loaded() -> tuple[Mapping[str, int], object]:
+    target = host_target()
+    attributes = "attributes #1 = { noinline cold nounwind }"
+    parts = [target.header, faults.HELPER, checks.HELPER, printing.HELPER, attributes]
+    text = "\n".join([*parts, "!1 = !{}", ""])
+    addresses, keepalive = load_object(compile_helper(text, target), NAMES)
+    return dict(zip(NAMES, addresses, strict=True)), keepalive
+
+
+def addresses() -> Mapping[str, int]:
+    """The functions by name; they stay as long as the process."""
+    return _loaded()[0]
