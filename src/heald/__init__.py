@@ -32,6 +32,7 @@ _PLACES = {
     "api.kernel": "kernel overload Kernel Module get_kernel get_module",
     "api.function": "func Function",
     "api.struct": "struct",
+    "api.verify": "verify",
     "api.launch": "launch",
     "api.command": "Launch",
     "api.options": "init set_module_options get_module_options load_module force_load "

@@ -12,8 +12,10 @@ import heald
 from heald.cli.demo import check_demo, list_demos, run_demo
 from heald.cli.demos import DEMOS
 from heald.cli.dump import dump_kernel
+from heald.cli.verify import FORMATS, replay_file, show, verify_targets
 from heald.diagnostics import HealdError
 from heald.driver import STAGES
+from heald.proof import PROPERTIES
 
 app = typer.Typer(
     name="heald",
@@ -89,6 +91,42 @@ def dump(
     except (HealdError, OSError, ValueError) as error:
         raise fail(str(error)) from None
     print(text, end="" if text.endswith("\n") else "\n")
+
+
+@app.command()
+def verify(
+    targets: Annotated[list[str], typer.Argument(help="file.py, folder, module, file.py::kernel")],
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 on unknown, too.")] = False,
+    form: Annotated[str, typer.Option("--format", help=" | ".join(FORMATS))] = "text",
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", help=" | ".join(PROPERTIES))
+    ] = None,
+) -> None:
+    """Prove kernels free of faults, races and overflow, or show launches that go wrong.
+
+    Exit code 1 when something is refuted, 2 when a target cannot be verified.
+    """
+    if form not in FORMATS:
+        raise fail(f"no format '{form}'; the formats are {', '.join(FORMATS)}")
+    for name in properties or ():
+        if name not in PROPERTIES:
+            raise fail(f"no property '{name}'; the properties are {', '.join(PROPERTIES)}")
+    outcome = verify_targets(targets, properties or (), Console(stderr=True))
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    show(outcome, form, console, strict=strict)
+    raise typer.Exit(outcome.exit_code(strict=strict))
+
+
+@app.command()
+def replay(
+    path: Annotated[str, typer.Argument(help="case.npz, as report.witness.save wrote it.")],
+) -> None:
+    """Run a stored witness in the interpreter; exit code 1 where it goes wrong."""
+    try:
+        wrong = replay_file(path, Console(highlight=False, markup=False, soft_wrap=True))
+    except (HealdError, OSError) as error:
+        raise fail(" ".join(str(error).split())) from None
+    raise typer.Exit(int(wrong))
 
 
 def main() -> None:

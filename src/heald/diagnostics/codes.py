@@ -50,6 +50,14 @@ _ROWS = (
     Code("H0405", "read of uninitialised memory"),
     Code("H0406", "stale or foreign handle"),
     Code("H0407", "local arrays too large"),
+    # H06 proof
+    Code("H0601", "a thread leaves an array"),
+    Code("H0602", "a thread divides by zero"),
+    Code("H0603", "an assertion fails"),
+    Code("H0604", "an index overflows"),
+    Code("H0605", "two threads race"),
+    Code("H0606", "not proved"),
+    Code("H0607", "launch outside what is proved"),
     # H07 launch
     Code("H0701", "wrong argument count"),
     Code("H0702", "wrong argument type"),

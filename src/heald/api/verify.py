@@ -1,0 +1,102 @@
+"""``wp.verify``: proofs about kernels, and witnesses where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from heald.api.adapt import adapt_arguments
+from heald.api.kernel import Kernel
+from heald.api.scalars import describe
+from heald.diagnostics import Diagnostic, LaunchError
+from heald.driver import Argument, Program, needs_wide_index
+from heald.driver.verify import Question, launch_facts, verify_program
+from heald.driver.verify_names import Names
+from heald.driver.verify_report import Report
+from heald.proof import PROPERTIES, Clause, parse_clauses
+from heald.runtime import check_dims, get_device
+
+
+def verify(
+    kernel: Kernel,
+    dim: int | Sequence[int] | None = None,
+    args: Sequence[Any] | None = None,
+    properties: Sequence[str] | str | None = None,
+    *,
+    given: str | Sequence[str] = (),
+) -> Report:
+    """Prove that a kernel is right in every launch, or show a launch in which it is not.
+
+    Without ``dim``, ``args`` and ``given`` the answer is about all launches, and a proof may ask
+    something of them (``dim[0] <= a.shape[0]``), which the report says.  With them it is about the
+    launches that they describe.
+
+    Args:
+        kernel: made by ``@wp.kernel``.
+        dim: extents of the launch.
+        args: arguments; their types, shapes and integers count, not what arrays hold.
+        properties: some of ``bounds``, ``division``, ``assertions``, ``handles``, ``overflow``,
+            ``races`` and ``aliasing``; all by default.
+        given: facts about launches in the form in which reports show conditions, such as
+            ``"dim[0] == a.shape[0]"``.
+
+    Raises:
+        CompileError: the kernel is outside the language.
+        LaunchError: ``dim`` or ``args`` do not fit the kernel, a property does not exist, or
+            ``given`` cannot be read.
+    """
+    if not isinstance(kernel, Kernel):
+        raise LaunchError(
+            Diagnostic(
+                "H0707",
+                f"wp.verify takes a kernel, not {describe(kernel)}",
+                hint="decorate the function with @wp.kernel",
+            )
+        )
+    wanted = check_properties(properties)
+    dims = None if dim is None else check_dims(dim)
+    arguments = None if args is None else adapt_arguments(kernel, args, get_device("cpu"))
+    program = _program(kernel, arguments, dims)
+    facts = [*launch_facts(dims, arguments), *_given(program, given)]
+    infer = dim is None and args is None and not given
+    question = Question(program.wir, kernel.key, tuple(facts), infer, wanted)
+    return verify_program(question)
+
+
+def check_properties(properties: Sequence[str] | str | None) -> tuple[str, ...]:
+    """The properties asked for, in the order of reports.
+
+    Raises:
+        LaunchError: one of them does not exist.
+    """
+    if properties is None:
+        return PROPERTIES
+    names = [properties] if isinstance(properties, str) else list(properties)
+    for name in names:
+        if name not in PROPERTIES:
+            known = ", ".join(PROPERTIES)
+            raise LaunchError(
+                Diagnostic("H0707", f"no property '{name}'", hint=f"the properties are {known}")
+            )
+    return tuple(name for name in PROPERTIES if name in names)
+
+
+def _program(
+    kernel: Kernel, arguments: Sequence[Argument] | None, dims: Sequence[int] | None
+) -> Program:
+    if arguments is None:
+        return kernel.program(kernel.concrete_types())
+    wide = needs_wide_index(arguments, dims or ())
+    return kernel.program([argument.type for argument in arguments], wide_index=wide)
+
+
+def _given(program: Program, given: str | Sequence[str]) -> list[Clause]:
+    texts = [given] if isinstance(given, str) else list(given)
+    names = Names(program.wir).symbols()
+    found: list[Clause] = []
+    for text in texts:
+        try:
+            found += parse_clauses(text, names)
+        except ValueError as error:
+            raise LaunchError(Diagnostic("H0707", f"given={text!r}: {error}")) from None
+    return found

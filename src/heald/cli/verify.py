@@ -1,0 +1,190 @@
+"""``heald verify`` and ``heald replay``: find kernels, prove them, show what came out."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+from rich.console import Console
+from rich.progress import Progress
+
+from heald.api.kernel import Kernel
+from heald.cli.dump import load_target
+from heald.diagnostics import HealdError
+from heald.driver.verify import Question, verify_program
+from heald.driver.verify_formats import to_github, to_json, to_junit, to_sarif
+from heald.driver.verify_issue import Verdict
+from heald.driver.verify_names import Names
+from heald.driver.verify_report import Report
+from heald.driver.verify_text import describe_misbehaviour
+from heald.driver.witness import load_witness
+from heald.proof import PROPERTIES
+
+FORMATS = ("text", "json", "sarif", "junit", "github")
+_HAS_KERNEL = re.compile(r"@(?:\w+\.)*kernel\b")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Everything that a run of ``heald verify`` found.
+
+    Attributes:
+        errors: one line each, about targets that could not be verified.
+    """
+
+    reports: list[Report] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def exit_code(self, *, strict: bool) -> int:
+        """0: nothing wrong, 1: something refuted (or, if strict, open), 2: errors."""
+        if self.errors:
+            return 2
+        worst = max((r.verdict.rank for r in self.reports), default=0)
+        limit = Verdict.UNKNOWN if strict else Verdict.REFUTED
+        return 1 if worst >= limit.rank else 0
+
+
+def verify_targets(targets: Sequence[str], properties: Sequence[str], console: Console) -> Outcome:
+    """Verify every kernel of files, folders, modules, or ``file.py::kernel``."""
+    outcome = Outcome()
+    wanted = tuple(p for p in PROPERTIES if p in properties) if properties else PROPERTIES
+    kernels: list[tuple[str, Kernel]] = []
+    for target in targets:
+        kernels += _kernels(target, outcome)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("verifying", total=len(kernels))
+        for place, kernel in kernels:
+            progress.update(task, description=kernel.key)
+            _verify(place, kernel, wanted, outcome)
+            progress.advance(task)
+    return outcome
+
+
+def _verify(place: str, kernel: Kernel, wanted: tuple[str, ...], outcome: Outcome) -> None:
+    try:
+        if not kernel.is_generic:
+            kernel.program(kernel.concrete_types())
+        programs = kernel.programs()
+        if not programs:
+            outcome.errors.append(f"{place}: kernel '{kernel.key}' is generic: use wp.overload")
+        for program in programs:
+            question = Question(program.wir, kernel.key, properties=wanted)
+            outcome.reports.append(verify_program(question))
+    except HealdError as error:
+        outcome.errors.append(f"{place}: {str(error).splitlines()[0]}")
+
+
+# -- finding kernels -------------------------------------------------------------------------------
+
+
+def _kernels(target: str, outcome: Outcome) -> list[tuple[str, Kernel]]:
+    place, separator, name = target.partition("::")
+    found: list[tuple[str, Kernel]] = []
+    bad = len(outcome.errors)
+    for file in _places(place):
+        try:
+            module = load_module(file)
+        except ValueError as error:
+            outcome.errors.append(" ".join(str(error).split()))
+            continue
+        found += [(file, k) for k in kernels_of(module) if not separator or k.key == name]
+    if not found and len(outcome.errors) == bad:
+        what = f"no kernel '{name}'" if separator else "no kernels"
+        outcome.errors.append(f"{place}: {what}")
+    return found
+
+
+def kernels_of(module: ModuleType) -> list[Kernel]:
+    """The kernels that a module defines, each once."""
+    found = dict.fromkeys(v for v in vars(module).values() if isinstance(v, Kernel))
+    own = [k for k in found if getattr(k, "__module__", module.__name__) == module.__name__]
+    return own or list(found)
+
+
+def _places(place: str) -> Iterator[str]:
+    path = Path(place)
+    if not path.is_dir():
+        yield place
+        return
+    for file in sorted(path.rglob("*.py")):
+        if _HAS_KERNEL.search(file.read_text(encoding="utf-8", errors="replace")):
+            yield str(file)
+
+
+def load_module(place: str) -> ModuleType:
+    """A module by dotted name or file; a file of a package is imported as part of it.
+
+    Raises:
+        ValueError: it cannot be found, or fails while it is imported.
+    """
+    path = Path(place)
+    if path.suffix != ".py" or not path.is_file():
+        return load_target(place)
+    parts = [] if path.name == "__init__.py" else [path.stem]
+    folder = path.resolve().parent
+    while (folder / "__init__.py").is_file():
+        parts.append(folder.name)
+        folder = folder.parent
+    if len(parts) < 2 and path.name != "__init__.py":
+        return load_target(place)
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    return load_target(".".join(reversed(parts)))
+
+
+# -- showing ---------------------------------------------------------------------------------------
+
+
+def show(outcome: Outcome, kind: str, console: Console, *, strict: bool) -> None:
+    """Print what was found in a format."""
+    match kind:
+        case "json":
+            print(json.dumps([to_json(r) for r in outcome.reports], indent=2))
+        case "sarif":
+            print(json.dumps(to_sarif(outcome.reports), indent=2))
+        case "junit":
+            print(to_junit(outcome.reports, outcome.errors, strict=strict))
+        case "github":
+            text = to_github(outcome.reports)
+            if text:
+                print(text)
+        case _:
+            for report in outcome.reports:
+                console.print(report if console.is_terminal else str(report))
+            if len(outcome.reports) > 1:
+                console.print(_summary(outcome.reports))
+    errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    for error in outcome.errors:
+        errors.print(f"heald: {error}")
+
+
+def _summary(reports: Sequence[Report]) -> str:
+    counts = {verdict: sum(r.verdict is verdict for r in reports) for verdict in Verdict}
+    parts = ", ".join(f"{n} {verdict.value}" for verdict, n in counts.items() if n)
+    return f"{len(reports)} kernels: {parts}"
+
+
+def replay_file(path: str, console: Console) -> bool:
+    """Run a stored witness; does it still go wrong?
+
+    Raises:
+        HealdError: the file is no witness, or the interpreter cannot run it.
+        OSError: it cannot be read.
+    """
+    witness = load_witness(path)
+    names = Names(witness.kernel)
+    seen = witness.replay()
+    console.print(f"{witness.kernel.name}: dim = {witness.dims}")
+    for misbehaviour in seen:
+        if misbehaviour.aspect == witness.seen.aspect:
+            issue = describe_misbehaviour(misbehaviour, names)
+            console.print(issue.diagnostic().render())
+    found = any(m.aspect == witness.seen.aspect for m in seen)
+    if not found:
+        console.print("nothing goes wrong")
+    return found

@@ -1,0 +1,489 @@
+"""Replays: does a launch that the prover suspects really go wrong?
+
+The chosen threads, or all where they are few, run one after another in the reference interpreter,
+each to its end, under observation: faults, results that wrapped, and which bytes each thread
+touched.  Two threads that touch one byte, one of them writing, race whatever order they take, as
+nothing in a launch without barriers orders them.
+"""
+
+from __future__ import annotations
+
+import mmap
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from heald.artifact import Fault, FaultKind, Symbol
+from heald.diagnostics import HealdError, InternalError
+from heald.interp import ArrayView
+from heald.interp.faults import Journal
+from heald.interp.lanes import Group, Launch, prepare
+from heald.interp.memory import ArrayValue, Lanes, Memory, c_strides
+from heald.interp.serial import run_thread
+from heald.interp.values import Datum
+from heald.ir import MEMORY, Kernel, Op, Value, op_ids, walk
+from heald.proof import Content, Suspect, used_leaves
+from heald.types import Array, Element, Leaf, Scalar, leaf_offsets, leaves, size_of
+
+FUEL = 20_000
+"""Loop iterations of all threads of a replay together."""
+_DENSE = 1 << 24
+_SPARSE = 1 << 40
+_MOST_THREADS = 512
+_MOST_BYTES = 1 << 20
+_NO_RESERVE = 0x4000  # MAP_NORESERVE, which older Pythons do not name
+
+PROPERTY_OF = {
+    FaultKind.BOUNDS: "bounds",
+    FaultKind.DIVISION: "division",
+    FaultKind.STEP: "division",
+    FaultKind.ASSERT: "assertions",
+    FaultKind.HANDLE: "handles",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A launch to replay, complete: sizes, arguments, contents, and the threads to watch.
+
+    Attributes:
+        suspect: what matters of it.
+        fill: what the rest of memory and floats are: 0 for zeros, 1 for ones, 2 for minus ones,
+            else a seed.
+        memory: bytes of array leaves of parameters, which win over ``fill`` and contents.
+        floats: by-value floats, as parameter, leaf and number.
+    """
+
+    suspect: Suspect
+    fill: int = 0
+    memory: tuple[tuple[tuple[int, int], bytes], ...] = ()
+    floats: tuple[tuple[int, int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Misbehaviour:
+    """What a replay saw.
+
+    Attributes:
+        aspect: which property it breaks.
+        op: id of the op.
+        threads: launch indices, two for a race.
+        other: id of the second op of a race, else -1.
+        parameter: which parameter's memory, and at which byte, for a race; else -1.
+        index: of a fault out of bounds.
+        shape: what the index was checked against.
+        exact: what an op that wrapped should have given, and ``wrapped`` what it gave.
+        executed: ids of accesses that the thread of an op that wrapped came to.
+    """
+
+    aspect: str
+    op: int
+    threads: tuple[tuple[int, ...], ...]
+    other: int = -1
+    parameter: int = -1
+    index: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()
+    exact: str = ""
+    wrapped: str = ""
+    executed: tuple[int, ...] = ()
+
+
+class TooLarge(HealdError):
+    """A launch that does not fit into this process."""
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Touch:
+    """What one thread did to a byte."""
+
+    op: int
+    read: bool = False
+    atomic: bool = False
+    written: set[int] | None = None
+
+
+class _Ledger:
+    """Who touched which byte.
+
+    ``ignored`` counts down the leaves of a load: those that are not used are not entered.
+    """
+
+    def __init__(self) -> None:
+        self.thread = 0
+        self.op = -1
+        self.ignored: list[bool] = []
+        self.bytes: dict[tuple[int, int], dict[int, _Touch]] = {}
+
+    def touch(self, parameter: int, address: int) -> _Touch:
+        by_thread = self.bytes.setdefault((parameter, address), {})
+        found = by_thread.get(self.thread)
+        if found is None:
+            found = by_thread[self.thread] = _Touch(self.op)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Watched(Memory):
+    """Memory that enters every access into a ledger; ``busy`` while it writes."""
+
+    parameter: int = 0
+    ledger: _Ledger = field(default_factory=_Ledger)
+    busy: list[bool] = field(default_factory=list)
+
+    def _each(self, carrier: np.dtype[Any], address: Lanes) -> Iterable[_Touch]:
+        for start in address:
+            for k in range(carrier.itemsize):
+                yield self.ledger.touch(self.parameter, int(start) + k)
+
+    def read(self, carrier: np.dtype[Any], address: Lanes) -> Lanes:
+        if not (self.ledger.ignored and self.ledger.ignored.pop()):
+            for touch in self._each(carrier, address):
+                touch.read = True
+                touch.op = self.ledger.op
+        return Memory.read(self, carrier, address)
+
+    def write(self, address: Lanes, numbers: Lanes) -> None:
+        written = np.ascontiguousarray(np.broadcast_to(numbers, address.shape)).view(np.uint8)
+        for touch, byte in zip(self._each(numbers.dtype, address), written, strict=True):
+            touch.written = (touch.written or set()) | {int(byte)}
+            touch.op = self.ledger.op
+        self.busy.append(True)
+        Memory.write(self, address, numbers)
+        self.busy.clear()
+
+    def mark(self, carrier: np.dtype[Any], address: Lanes) -> None:
+        if not self.busy:  # an atomic: it alone marks what it changed by itself
+            for touch in self._each(carrier, address):
+                touch.atomic = True
+                touch.op = self.ledger.op
+        Memory.mark(self, carrier, address)
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+class _Observed(Group):
+    """A thread under observation: which op runs, and which results wrapped."""
+
+    __slots__ = ("_by_operands", "_ledger", "_unused", "_watch", "executed", "wraps")
+
+    def __init__(
+        self,
+        launch: Launch,
+        journal: Journal,
+        thread: int,
+        ledger: _Ledger,
+        watch: Mapping[Value, Op],
+        by_operands: Mapping[int, int],
+        unused: Mapping[int, Sequence[bool]],
+    ) -> None:
+        self._unused = unused
+        self._watch = watch
+        self._ledger = ledger
+        self._by_operands = by_operands
+        self.wraps: dict[int, tuple[int, int]] = {}
+        self.executed: set[int] = set()
+        super().__init__(launch, journal, np.array([thread], np.int64))
+
+    @property
+    def fuel_left(self) -> int:
+        """Loop iterations that are left for the threads to come."""
+        return self._fuel
+
+    def read(self, values: Iterable[Value]) -> list[Datum]:
+        number = self._by_operands.get(id(values))
+        if number is not None:
+            self._ledger.op = number
+            self._ledger.ignored = list(self._unused.get(number, ()))
+            self.executed.add(number)
+        return super().read(values)
+
+    def bind(self, values: Iterable[Value], data: Iterable[Datum]) -> None:
+        given = tuple(data)
+        names = tuple(values)
+        super().bind(names, given)
+        if len(names) == 1 and names[0] in self._watch:
+            op = self._watch[names[0]]
+            operands = [_integer(x) for x in super().read(op.operands)]
+            exact, found = _EXACT[op.name](*operands), _integer(given[0])
+            number = self.launch.ids[op]
+            if exact != found and number not in self.wraps:
+                self.wraps[number] = exact, found
+
+
+def _integer(data: Datum) -> int:
+    assert isinstance(data, np.ndarray)
+    return int(data[0])
+
+
+def _truncated(a: int, b: int) -> int:
+    return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_EXACT: Mapping[str, Callable[..., int]] = {
+    "iadd": operator.add,
+    "isub": operator.sub,
+    "imul": operator.mul,
+    "ineg": operator.neg,
+    "idiv": _truncated,
+    "shl": lambda a, b: a << (b % 64),
+}
+
+
+# -- arguments -------------------------------------------------------------------------------------
+
+
+def arguments_of(kernel: Kernel, case: Case) -> list[object]:
+    """The arguments of a case, fresh memory included.
+
+    Raises:
+        TooLarge: an array does not fit.
+    """
+    numbers = dict(case.suspect.numbers)
+    random = np.random.default_rng(case.fill)
+    found: list[object] = []
+    for number, parameter in enumerate(kernel.params):
+        own = leaves(parameter.type)
+        parts = [_argument(leaf, number, k, numbers, case, random) for k, leaf in enumerate(own)]
+        found.append(parts[0] if own == (parameter.type,) else tuple(parts))
+    for content in case.suspect.contents:
+        _place(found, content)
+    for (number, k), data in case.memory:
+        buffer = _view(found, number, k).buffer
+        if len(buffer) != len(data):
+            raise TooLarge(f"argument {number} has {len(buffer)} bytes, not {len(data)}")
+        buffer[:] = np.frombuffer(data, np.uint8)
+    return found
+
+
+def freeze(kernel: Kernel, case: Case) -> Case:
+    """The same case with memory and floats written down, where it was filled at random."""
+    if not case.fill:
+        return case
+    memory, floats = [], []
+    arguments = arguments_of(kernel, case)
+    for number, parameter in enumerate(kernel.params):
+        for k, leaf in enumerate(leaves(parameter.type)):
+            if isinstance(leaf, Array):
+                memory.append(((number, k), _view(arguments, number, k).buffer.tobytes()))
+            elif not leaf.is_integer:
+                argument = arguments[number]
+                part = argument[k] if isinstance(argument, tuple) else argument
+                floats.append((number, k, float(part)))  # type: ignore[arg-type]
+    return replace(case, fill=0, memory=tuple(memory), floats=tuple(floats))
+
+
+def _view(arguments: Sequence[object], number: int, k: int) -> ArrayView:
+    argument = arguments[number]
+    view = argument[k] if isinstance(argument, tuple) else argument
+    assert isinstance(view, ArrayView)
+    return view
+
+
+def _argument(
+    t: Leaf,
+    number: int,
+    k: int,
+    numbers: Mapping[Symbol, int],
+    case: Case,
+    random: np.random.Generator,
+) -> object:
+    if isinstance(t, Array):
+        shape = tuple(numbers.get(Symbol("shape", number, k, axis), 0) for axis in range(t.ndim))
+        view = _allocate(t.dtype, shape)
+        if case.fill:
+            _fill(view, case.fill, random, max((*shape, *case.suspect.dims)))
+        return view
+    if t.is_integer:
+        return numbers.get(Symbol("value", number, k), 0)
+    for parameter, position, value in case.floats:
+        if (parameter, position) == (number, k):
+            return t.carrier.type(value)
+    return _random_number(t, random) if case.fill else t.carrier.type(0)
+
+
+def _allocate(dtype: Element, shape: tuple[int, ...]) -> ArrayView:
+    size = prod(shape) * size_of(dtype)
+    if size <= _DENSE:
+        return ArrayView.allocate(dtype, shape)
+    if size > _SPARSE:
+        raise TooLarge(f"an array of {size} bytes")
+    try:
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+        memory = mmap.mmap(-1, size, flags=flags)  # pages appear when they are touched
+    except (OSError, ValueError, AttributeError) as error:
+        raise TooLarge(f"an array of {size} bytes: {error}") from None
+    buffer = np.frombuffer(memory, np.uint8)
+    return ArrayView(buffer, 0, shape, c_strides(dtype, shape), dtype)
+
+
+def _fill(view: ArrayView, fill: int, random: np.random.Generator, size: int) -> None:
+    if len(view.buffer) > _DENSE:
+        return
+    for k, leaf in enumerate(leaves(view.dtype)):
+        assert isinstance(leaf, Scalar)
+        cells = view.leaf(k)
+        if leaf.is_integer:
+            low, high = max(leaf.lowest, -1), min(leaf.highest, size + 1)
+            cells[...] = random.integers(low, high, cells.shape, endpoint=True)
+        elif leaf.is_float and leaf.carrier.kind == "f":
+            cells[...] = _SAME.get(fill) or random.choice(_FLOATS, cells.shape)
+        else:
+            cells[...] = random.integers(0, 2, cells.shape)
+
+
+_SAME = {1: 1.0, 2: -1.0}
+_FLOATS = np.array([0.0, 1.0, -1.0, 0.5, 2.5, -3.0, 100.0, -100.0, 1e6, 3.0])
+
+
+def _random_number(t: Scalar, random: np.random.Generator) -> Any:
+    return t.carrier.type(random.choice(_FLOATS) if t.is_float else random.integers(0, 2))
+
+
+def _place(arguments: Sequence[object], content: Content) -> None:
+    view = _view(arguments, content.parameter, content.leaf)
+    inside = all(0 <= i < n for i, n in zip(content.index, view.shape, strict=True))
+    if not inside:
+        return
+    leaf = leaves(view.dtype)[content.element_leaf]
+    assert isinstance(leaf, Scalar)
+    start = view.offset + leaf_offsets(view.dtype)[content.element_leaf]
+    start += sum(i * s for i, s in zip(content.index, view.strides, strict=True))
+    number = np.array([content.value]).astype(leaf.carrier)
+    view.buffer[start : start + size_of(leaf)] = number.view(np.uint8)
+
+
+# -- running ---------------------------------------------------------------------------------------
+
+
+def replay(kernel: Kernel, case: Case) -> list[Misbehaviour]:
+    """Run a case; gives what was seen to go wrong, nothing where nothing did.
+
+    Raises:
+        HealdError: the interpreter cannot run the kernel.
+    """
+    arguments = arguments_of(kernel, case)
+    launch = prepare(kernel, case.suspect.dims, arguments, 256, None, FUEL)
+    ledger = _Ledger()
+    watched = [_watch(a, k, ledger) for k, a in enumerate(launch.arguments)]
+    launch = replace(launch, arguments=tuple(watched))
+    ids = op_ids(kernel)
+    by_operands = {id(op.operands): ids[op] for op in walk(kernel.body) if op.name in MEMORY}
+    watch = {op.results[0]: op for op in walk(kernel.body) if op.name in _EXACT and _counts(op)}
+    unused = {ids[op]: _unused(op, leaves) for op, leaves in used_leaves(kernel).items()}
+    found: list[Misbehaviour] = []
+    faulted: set[int] = set()
+    with np.errstate(all="ignore"):
+        for thread in _threads(case.suspect):
+            journal = Journal(unchecked=False, stop_on_fault=False)
+            ledger.thread = thread
+            group = _Observed(launch, journal, thread, ledger, watch, by_operands, unused)
+            if not _ends(group):
+                break
+            launch = replace(launch, fuel=group.fuel_left)
+            place = _coordinates(thread, case.suspect.dims)
+            if journal.fault is not None:
+                faulted.add(thread)
+                found.append(_fault(journal.fault, place))
+            else:
+                found += [
+                    Misbehaviour(
+                        "overflow",
+                        op,
+                        (place,),
+                        exact=str(exact),
+                        wrapped=str(wrapped),
+                        executed=tuple(sorted(group.executed)),
+                    )
+                    for op, (exact, wrapped) in group.wraps.items()
+                ]
+    return found + _races(ledger, faulted, case.suspect.dims)
+
+
+def _ends(group: _Observed) -> bool:
+    """Run a thread; does it end before the fuel does?"""
+    try:
+        run_thread(group)
+    except HealdError as error:
+        if error.codes != ("H0708",):
+            raise
+        return False
+    return True
+
+
+def _unused(op: Op, used: frozenset[int]) -> list[bool]:
+    """For each leaf of a load, the last one first: is it of no interest?"""
+    return [k not in used for k in range(len(leaves(op.result.type)))][::-1]
+
+
+def _counts(op: Op) -> bool:
+    t = op.results[0].type
+    return isinstance(t, Scalar) and t.kind == "i"
+
+
+def _watch(data: Datum, number: int, ledger: _Ledger) -> Datum:
+    if isinstance(data, ArrayValue):
+        memories = tuple(_Watched(m.buffer, m.written, number, ledger) for m in data.memories)
+        return replace(data, memories=memories)
+    if isinstance(data, tuple):
+        parts = (_watch(part, number * 1000 + k, ledger) for k, part in enumerate(data))
+        return tuple(part for part in parts if not isinstance(part, tuple))
+    return data
+
+
+def _threads(suspect: Suspect) -> list[int]:
+    """All threads where they are few, else the chosen ones, by linear index."""
+    total = prod(suspect.dims)
+    if total <= _MOST_THREADS:
+        return list(range(total))
+    return list(dict.fromkeys(_linear(t, suspect.dims) for t in suspect.threads)) or [0]
+
+
+def _linear(thread: Sequence[int], dims: Sequence[int]) -> int:
+    return reduce(lambda total, pair: total * pair[1] + pair[0], zip(thread, dims, strict=True), 0)
+
+
+def _coordinates(thread: int, dims: Sequence[int]) -> tuple[int, ...]:
+    out = []
+    for extent in reversed(dims):
+        out.append(thread % extent)
+        thread //= extent
+    return tuple(reversed(out))
+
+
+def _fault(fault: Fault, place: tuple[int, ...]) -> Misbehaviour:
+    kind = PROPERTY_OF.get(fault.kind)
+    if kind is None:
+        raise InternalError(f"a fault of kind {fault.kind.name} in a replay")
+    return Misbehaviour(kind, fault.op, (place,), index=fault.index, shape=fault.shape)
+
+
+def _races(ledger: _Ledger, faulted: set[int], dims: Sequence[int]) -> list[Misbehaviour]:
+    found: dict[tuple[int, int], Misbehaviour] = {}
+    for (parameter, _), by_thread in ledger.bytes.items():
+        touches = [(t, touch) for t, touch in by_thread.items() if t not in faulted]
+        for k, (first, a) in enumerate(touches):
+            for second, b in touches[k + 1 :]:
+                ops = min(a.op, b.op), max(a.op, b.op)
+                if ops not in found and _conflict(a, b):
+                    threads = _coordinates(first, dims), _coordinates(second, dims)
+                    found[ops] = Misbehaviour("races", a.op, threads, b.op, parameter)
+    return list(found.values())
+
+
+def _conflict(a: _Touch, b: _Touch) -> bool:
+    """Does one write plainly, or change atomically, what the other one touches plainly?"""
+    if a.written and b.written and not (a.read or b.read or a.atomic or b.atomic):
+        return len(a.written | b.written) > 1  # the same value twice is benign
+    plain = [touch.read or bool(touch.written) for touch in (a, b)]
+    if a.written or b.written:
+        return True
+    return (a.atomic and plain[1]) or (b.atomic and plain[0])

@@ -1,0 +1,244 @@
+"""Reports as text, tables, HTML, JSON, SARIF, JUnit and GitHub annotations."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from heald.diagnostics import CODES, Span
+from heald.driver.verify_issue import Issue, PropertyReport, Verdict
+from heald.driver.verify_names import Names
+
+if TYPE_CHECKING:
+    from heald.driver.verify_report import Report
+
+_COLOURS = {
+    Verdict.PROVED: "green",
+    Verdict.CONDITIONAL: "green",
+    Verdict.UNKNOWN: "yellow",
+    Verdict.REFUTED: "red",
+}
+_SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def headline(report: Report) -> str:
+    """One line: kernel, verdict, place."""
+    place = f" ({report.span.file}:{report.span.line})" if report.span else ""
+    return f"{report.kernel}: {report.verdict.value}{place}"
+
+
+def _property_line(part: PropertyReport) -> str:
+    if part.verdict is Verdict.CONDITIONAL:
+        return f"{part.name:<12} proved if {part.condition}"
+    return f"{part.name:<12} {part.verdict.value}"
+
+
+def to_text(report: Report) -> str:
+    """The whole report for people."""
+    lines = [headline(report)]
+    if report.given:
+        lines.append(f"  given        {' and '.join(report.given)}")
+    for part in report.properties:
+        lines.append(f"  {_property_line(part)}")
+        lines += [f"               {note}" for note in part.notes]
+    for issue in report.issues:
+        lines += ["", *(_indented(issue.diagnostic().render()))]
+        if issue.witness is not None:
+            lines += [f"  witness: {line}" for line in describe_witness(issue)]
+    return "\n".join(lines)
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" if line else line for line in text.split("\n")]
+
+
+def describe_witness(issue: Issue) -> list[str]:
+    """The launch of a witness in a line or two."""
+    witness = issue.witness
+    assert witness is not None
+    names = Names(witness.kernel)
+    sizes = [f"dim = {witness.dims}"]
+    sizes += [f"{names.symbol(symbol)} = {n}" for symbol, n in witness.numbers().items()]
+    lines = [", ".join(sizes)]
+    contents = witness.case.suspect.contents
+    if contents and not witness.case.memory:
+        shown = [
+            f"{names.argument(c.parameter, c.leaf)}{list(c.index)} = {c.value}"
+            for c in contents[:6]
+        ]
+        lines.append(", ".join(shown))
+    return lines
+
+
+def to_markup(report: Report) -> str:
+    """The report in colours, as markup that rich understands."""
+    lines = [_coloured(headline(report), report.verdict, bold=True)]
+    for part in report.properties:
+        text = part.condition if part.verdict is Verdict.CONDITIONAL else ""
+        verdict = _coloured("proved if" if text else part.verdict.value, part.verdict)
+        lines.append(f"  {part.name:<12} {verdict} {_literal(text)}".rstrip())
+        lines += [f"               {_literal(note)}" for note in part.notes]
+    for issue in report.issues:
+        lines += ["", *map(_literal, _indented(issue.diagnostic().render()))]
+        if issue.witness is not None:
+            lines += [_literal(f"  witness: {line}") for line in describe_witness(issue)]
+    return "\n".join(lines)
+
+
+def _coloured(text: str, verdict: Verdict, *, bold: bool = False) -> str:
+    return f"[{'bold ' if bold else ''}{_COLOURS[verdict]}]{_literal(text)}[/]"
+
+
+def _literal(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("[", "\\[")
+
+
+def to_html(report: Report) -> str:
+    """The report as a table for notebooks."""
+    rows = []
+    for part in report.properties:
+        colour = {"yellow": "darkorange"}.get(_COLOURS[part.verdict], _COLOURS[part.verdict])
+        text = "<br>".join(html.escape(t) for t in (part.condition, *part.notes) if t)
+        rows.append(
+            f"<tr><td>{part.name}</td><td style='color:{colour}'>{part.verdict.value}</td>"
+            f"<td>{text}</td></tr>"
+        )
+    issues = "".join(
+        f"<pre>{html.escape(issue.diagnostic().render())}</pre>" for issue in report.issues
+    )
+    return f"<b>{html.escape(headline(report))}</b><table>{''.join(rows)}</table>{issues}"
+
+
+# -- for programs ----------------------------------------------------------------------------------
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """The report as JSON values."""
+    return {
+        "kernel": report.kernel,
+        "place": _place(report.span),
+        "verdict": report.verdict.value,
+        "given": list(report.given),
+        "condition": report.condition,
+        "properties": [
+            {
+                "name": part.name,
+                "verdict": part.verdict.value,
+                "condition": part.condition,
+                "notes": list(part.notes),
+                "issues": [_issue_json(issue) for issue in part.issues],
+            }
+            for part in report.properties
+        ],
+        "seconds": round(report.proof.seconds, 3),
+        "questions": report.proof.questions,
+        "encoding": report.proof.encoding,
+    }
+
+
+def _issue_json(issue: Issue) -> dict[str, Any]:
+    return {
+        "verdict": issue.verdict.value,
+        "code": issue.code,
+        "message": issue.message,
+        "place": _place(issue.span),
+        "notes": [{"text": note.text, "place": _place(note.span)} for note in issue.notes],
+        "hint": issue.hint,
+        "witness": describe_witness(issue) if issue.witness else None,
+    }
+
+
+def _place(span: Span | None) -> dict[str, Any] | None:
+    if span is None:
+        return None
+    return {
+        "file": span.file,
+        "line": span.line,
+        "column": span.col + 1,
+        "end_line": span.end_line,
+        "end_column": span.end_col + 1,
+    }
+
+
+def to_sarif(reports: Iterable[Report]) -> dict[str, Any]:
+    """Reports as a SARIF 2.1.0 log: errors are bugs, warnings are not proved."""
+    results, codes = [], {}
+    for report in reports:
+        for issue in report.issues:
+            codes[issue.code] = CODES[issue.code].title
+            results.append(
+                {
+                    "ruleId": issue.code,
+                    "level": "error" if issue.verdict is Verdict.REFUTED else "warning",
+                    "message": {"text": f"{report.kernel}: {issue.message}. {issue.hint}".strip()},
+                    "locations": [_sarif_place(issue.span)] if issue.span else [],
+                    "relatedLocations": [
+                        {**_sarif_place(note.span), "message": {"text": note.text}}
+                        for note in issue.notes
+                        if note.span is not None
+                    ],
+                }
+            )
+    rules = [{"id": code, "shortDescription": {"text": title}} for code, title in codes.items()]
+    driver = {"name": "heald verify", "rules": rules}
+    return {
+        "$schema": _SARIF,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+
+
+def _sarif_place(span: Span) -> dict[str, Any]:
+    region = {
+        "startLine": span.line,
+        "startColumn": span.col + 1,
+        "endLine": span.end_line,
+        "endColumn": span.end_col + 1,
+    }
+    return {"physicalLocation": {"artifactLocation": {"uri": span.file}, "region": region}}
+
+
+def to_junit(reports: Sequence[Report], errors: Sequence[str], *, strict: bool) -> str:
+    """Reports as JUnit XML: a case for each kernel and property."""
+    root = ElementTree.Element("testsuites")
+    for report in reports:
+        suite = ElementTree.SubElement(
+            root, "testsuite", name=report.kernel, tests=str(len(report.properties))
+        )
+        for part in report.properties:
+            case = ElementTree.SubElement(
+                suite, "testcase", name=part.name, classname=report.kernel
+            )
+            text = "\n".join(issue.diagnostic().render() for issue in part.issues)
+            bad = part.verdict is Verdict.REFUTED or (strict and part.verdict is Verdict.UNKNOWN)
+            if bad:
+                ElementTree.SubElement(case, "failure", message=part.verdict.value).text = text
+            elif part.verdict is Verdict.UNKNOWN:
+                ElementTree.SubElement(case, "skipped", message=text)
+    if errors:
+        suite = ElementTree.SubElement(root, "testsuite", name="files", tests=str(len(errors)))
+        for error in errors:
+            case = ElementTree.SubElement(suite, "testcase", name=error.split(":")[0])
+            ElementTree.SubElement(case, "error", message=error)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
+
+
+def to_github(reports: Iterable[Report]) -> str:
+    """Reports as workflow commands, which GitHub shows beside the code."""
+    lines = []
+    for report in reports:
+        for issue in report.issues:
+            level = "error" if issue.verdict is Verdict.REFUTED else "warning"
+            place = ""
+            if issue.span is not None:
+                place = f" file={issue.span.file},line={issue.span.line},col={issue.span.col + 1}"
+            text = f"{report.kernel}: {issue.message}. {issue.hint}".strip()
+            lines.append(f"::{level}{place}::{_escaped(text)}")
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

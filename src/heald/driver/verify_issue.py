@@ -1,0 +1,84 @@
+"""Answers about one property, and what stands against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from heald.diagnostics import Diagnostic, Note, Span
+from heald.driver.witness import Witness
+
+
+class Verdict(Enum):
+    """An answer about a property, from best to worst."""
+
+    PROVED = "proved"
+    CONDITIONAL = "proved under conditions"
+    UNKNOWN = "unknown"
+    REFUTED = "refuted"
+
+    @property
+    def rank(self) -> int:
+        """0 for the best."""
+        return list(Verdict).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """A bug that a replay showed, or something that is not proved.
+
+    Attributes:
+        aspect: which property it is about.
+        verdict: ``REFUTED`` or ``UNKNOWN``.
+        message: what is wrong, or what could not be shown.
+        span: where.
+        notes: further places, such as the second access of a race.
+        hint: what would make it provable, or right.
+        witness: the launch that goes wrong.
+        key: issues with one key are about the same thing.
+    """
+
+    aspect: str
+    verdict: Verdict
+    message: str
+    span: Span | None = None
+    notes: tuple[Note, ...] = ()
+    hint: str = ""
+    witness: Witness | None = None
+    key: tuple[int, int, int] = (-1, -1, -1)
+
+    @property
+    def code(self) -> str:
+        """The diagnostic code."""
+        return _CODES[self.aspect][self.verdict is Verdict.UNKNOWN]
+
+    def diagnostic(self) -> Diagnostic:
+        """The issue as a diagnostic."""
+        return Diagnostic(self.code, self.message, self.span, notes=self.notes, hint=self.hint)
+
+
+_CODES = {
+    "bounds": ("H0601", "H0606"),
+    "division": ("H0602", "H0606"),
+    "assertions": ("H0603", "H0606"),
+    "handles": ("H0606", "H0606"),
+    "overflow": ("H0604", "H0606"),
+    "races": ("H0605", "H0606"),
+    "aliasing": ("H0605", "H0606"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyReport:
+    """The answer about one property.
+
+    Attributes:
+        condition: what a proof asks of the launch, readably; empty where it asks nothing.
+        notes: facts worth knowing, such as benign races.
+    """
+
+    name: str
+    verdict: Verdict
+    condition: str = ""
+    notes: tuple[str, ...] = ()
+    issues: tuple[Issue, ...] = ()

@@ -1,0 +1,84 @@
+"""Reports: what was proved of a kernel, what was refuted, what is open, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from heald.diagnostics import Span
+from heald.driver import verify_formats
+from heald.driver.verify_issue import Issue, PropertyReport, Verdict
+from heald.driver.witness import Witness
+from heald.proof import Proof
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer about a kernel.
+
+    ``str`` shows it as text, a terminal in colours, a notebook as a table.
+
+    Attributes:
+        kernel: its name.
+        span: where it is defined.
+        properties: in the order in which they are shown.
+        given: what was assumed of launches.
+        proof: the prover's own answer.
+    """
+
+    kernel: str
+    span: Span | None
+    properties: tuple[PropertyReport, ...]
+    given: tuple[str, ...]
+    proof: Proof
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all properties."""
+        return max((p.verdict for p in self.properties), key=lambda v: v.rank)
+
+    @property
+    def proved(self) -> bool:
+        """Is every property proved, perhaps under conditions on the launch?"""
+        return self.verdict in (Verdict.PROVED, Verdict.CONDITIONAL)
+
+    @property
+    def condition(self) -> str:
+        """What the proofs ask of the launch, readably; empty where they ask nothing."""
+        parts = dict.fromkeys(p.condition for p in self.properties if p.condition)
+        return " and ".join(parts)
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """Everything that is refuted or unknown, bugs first."""
+        found = [issue for p in self.properties for issue in p.issues]
+        return tuple(sorted(found, key=lambda issue: -issue.verdict.rank))
+
+    @property
+    def witness(self) -> Witness | None:
+        """The first launch that goes wrong, or None."""
+        return next((issue.witness for issue in self.issues if issue.witness), None)
+
+    def __getitem__(self, name: str) -> PropertyReport:
+        """The answer about a property by its name."""
+        for part in self.properties:
+            if part.name == name:
+                return part
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        return verify_formats.to_text(self)
+
+    def _repr_html_(self) -> str:
+        return verify_formats.to_html(self)
+
+    def __rich__(self) -> str:
+        return verify_formats.to_markup(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        return verify_formats.to_json(self)
+
+    def to_sarif(self) -> dict[str, Any]:
+        """The report as a SARIF 2.1.0 log."""
+        return verify_formats.to_sarif([self])

@@ -1,0 +1,162 @@
+"""Sentences about findings, misbehaviours and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from heald.artifact import Apart, ArrayPlace
+from heald.diagnostics import Note
+from heald.driver.replay import Misbehaviour
+from heald.driver.verify_issue import Issue, Verdict
+from heald.driver.verify_names import Names
+from heald.proof import Finding, PropertyProof
+
+
+def show(numbers: Sequence[int]) -> str:
+    """An index or shape, as a number where it is one."""
+    return str(numbers[0]) if len(numbers) == 1 else str(tuple(numbers))
+
+
+def _thread(place: Sequence[int]) -> str:
+    return f"thread {show(place)}" if place else "a thread"
+
+
+# -- what was seen ---------------------------------------------------------------------------------
+
+
+def describe_misbehaviour(seen: Misbehaviour, names: Names) -> Issue:
+    """A bug that a replay showed."""
+    key = seen.op, seen.other, -1
+    span = names.span(seen.op)
+    who = _thread(seen.threads[0])
+    notes: tuple[Note, ...] = ()
+    match seen.aspect:
+        case "bounds":
+            array = names.array(seen.op)
+            index, shape = show(seen.index), show(seen.shape)
+            message = f"index {index} is outside '{array}' of shape {shape}, in {who}"
+        case "division":
+            message = f"division by zero, or a range with step zero, in {who}"
+        case "assertions":
+            message = f"an assertion fails, in {who}"
+        case "overflow":
+            message = (
+                f"an index overflows: {seen.exact} wraps to {seen.wrapped}, in {who}, which then "
+                f"accesses the wrong element"
+            )
+            notes = (Note("the access", names.span(seen.other)),)
+        case "races":
+            other = _thread(seen.threads[1])
+            array = names.array(seen.op)
+            message = f"a race on '{array}' between {who} and {other}"
+            notes = (Note(f"the access of {other}", names.span(seen.other)),)
+        case _:
+            message = f"{seen.aspect} fails, in {who}"
+    return Issue(seen.aspect, Verdict.REFUTED, message, span, notes, _hint(seen, names), key=key)
+
+
+def _hint(seen: Misbehaviour, names: Names) -> str:
+    match seen.aspect:
+        case "bounds":
+            return "test the index before the access, or launch fewer threads"
+        case "overflow":
+            return "compute the index in 64 bits: wp.int64(...)"
+        case "races":
+            return "use an atomic, or write to another array"
+        case _:
+            return ""
+
+
+# -- what is not proved ----------------------------------------------------------------------------
+
+_REASONS = {
+    "load": "it depends on numbers read from memory ({sources}), which may be any: "
+    "a test of them in the kernel would make it provable",
+    "atomic": "it depends on the old value of an atomic ({sources}): "
+    "a test of it in the kernel would make it provable",
+    "loop": "it depends on what a loop carries ({sources}), of which too little is known: a test "
+    "in the loop, or a range with launch sizes as bounds, would make it provable",
+    "arithmetic": "the solver did not decide this arithmetic: a test of the index right before the "
+    "access would make it provable",
+    "race": "two threads may get equal indices as far as the solver can tell: an index that "
+    "contains the thread's own index, or an atomic, would make it provable",
+    "overflow": "the arithmetic ({sources}) may leave its type: 64-bit indices, or a test of the "
+    "sizes, would make it provable",
+    "handle": "the handle is not a parameter: one that is can be checked before the launch",
+    "resource": "the kernel writes to an array of a resource, whose threads are not followed",
+    "beyond": "the kernel does something that the prover does not follow",
+}
+
+_CLAIMS = {
+    "bounds": "cannot show that the index is inside '{array}'",
+    "division": "cannot show that the divisor or step is not zero",
+    "assertions": "cannot show that the assertion holds",
+    "handles": "cannot show that the handle names a live resource",
+    "overflow": "cannot show that the index of '{array}' does not overflow",
+    "races": "cannot show that no two threads meet in '{array}'",
+    "aliasing": "cannot show that arrays may overlap",
+}
+
+
+def describe_finding(finding: Finding, names: Names) -> Issue:
+    """Something that is neither proved nor shown to be wrong."""
+    sources = ", ".join(dict.fromkeys(_source(s, names) for s in finding.sources[:4]))
+    reason = _REASONS[finding.reason].format(sources=sources or "in the kernel")
+    message = _CLAIMS[finding.aspect].format(array=names.array(finding.op))
+    notes: tuple[Note, ...] = ()
+    if finding.other not in (-1, finding.op):
+        notes = (Note("the other access", names.span(finding.other)),)
+    return Issue(
+        finding.aspect,
+        Verdict.UNKNOWN,
+        message,
+        names.span(finding.op),
+        notes,
+        reason,
+        key=(finding.op, finding.other, finding.axis),
+    )
+
+
+def _source(number: int, names: Names) -> str:
+    text = names.source(number)
+    return f"`{text}` on {names.line(number)}" if text else names.line(number)
+
+
+# -- what a proof asks of the launch ---------------------------------------------------------------
+
+
+def describe_proof(name: str, proof: PropertyProof, names: Names) -> tuple[str, tuple[str, ...]]:
+    """The condition, and notes."""
+    parts = [c.describe(names.symbol) for c in proof.clauses]
+    parts += [f"{names.argument(live.parameter, live.leaf)} is live" for live in proof.live]
+    notes = []
+    if proof.apart is not None:
+        parts += _describe_apart(proof.apart, names)
+        notes += _describe_same(proof.apart, names)
+    for first, second in proof.benign:
+        places = dict.fromkeys(names.line(n) for n in (first, second))
+        notes.append(f"threads may write the same value to one element ({', '.join(places)})")
+    return " and ".join(parts), tuple(dict.fromkeys(notes))
+
+
+def _listed(arrays: Sequence[ArrayPlace], names: Names) -> str:
+    return ", ".join(names.argument(place.parameter, place.leaf) for place in arrays)
+
+
+def _describe_apart(apart: Apart, names: Names) -> list[str]:
+    written = _listed(apart.written, names)
+    parts = [f"elements of {written} are distinct"]
+    if len(apart.written) + len(apart.others) > 1:
+        others = f" and {_listed(apart.others, names)}" if apart.others else ""
+        parts.append(f"{written}{others} do not overlap")
+    return parts
+
+
+def _describe_same(apart: Apart, names: Names) -> list[str]:
+    order = apart.written + apart.others
+    pairs = [(order[j], order[k]) for j, k in sorted(apart.merged)]
+    return [
+        f"{names.argument(a.parameter, a.leaf)} and {names.argument(b.parameter, b.leaf)} may be "
+        "the same array"
+        for a, b in pairs
+    ]

@@ -1,0 +1,123 @@
+"""Witnesses: launches that go wrong, complete enough to be stored and run again anywhere."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from heald.artifact import Symbol
+from heald.artifact.serialise import from_plain, to_plain
+from heald.diagnostics import HealdError, LaunchError
+from heald.driver.files import write_whole
+from heald.driver.replay import Case, Misbehaviour, freeze, replay
+from heald.ir import Kernel, dump_kernels, load_kernels
+from heald.ops import TABLE
+from heald.proof import Suspect
+
+VERSION = 1
+_MEMBERS = frozenset({"kernel", "case"})
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A launch of a kernel that goes wrong, and how.
+
+    Attributes:
+        kernel: the WIR, with spans.
+        case: the launch.
+        seen: what goes wrong.
+    """
+
+    kernel: Kernel
+    case: Case
+    seen: Misbehaviour
+
+    @classmethod
+    def of(cls, kernel: Kernel, case: Case, seen: Misbehaviour) -> Witness:
+        """A witness whose memory is written down, so that it does not depend on random numbers."""
+        return cls(kernel, freeze(kernel, case), seen)
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """Extents of the launch."""
+        return self.case.suspect.dims
+
+    @property
+    def threads(self) -> tuple[tuple[int, ...], ...]:
+        """The launch indices of the threads that go wrong."""
+        return self.seen.threads
+
+    def numbers(self) -> dict[Symbol, int]:
+        """Shapes and by-value integers."""
+        return dict(self.case.suspect.numbers)
+
+    def replay(self) -> list[Misbehaviour]:
+        """Run it again; gives everything that goes wrong.
+
+        Raises:
+            HealdError: the interpreter cannot run it.
+        """
+        return replay(self.kernel, self.case)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write an ``.npz`` file for ``heald replay``.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        buffer = io.BytesIO()
+        content: dict[str, Any] = {
+            "kernel": np.frombuffer(dump_kernels([self.kernel], metadata={}), np.uint8),
+            "case": np.frombuffer(json.dumps(self._described()).encode(), np.uint8),
+        }
+        for (parameter, leaf), data in self.case.memory:
+            content[f"memory_{parameter}_{leaf}"] = np.frombuffer(data, np.uint8)
+        np.savez_compressed(buffer, **content)
+        write_whole(path, buffer.getvalue())
+
+    def _described(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "suspect": to_plain(self.case.suspect),
+            "floats": to_plain(self.case.floats),
+            "seen": to_plain(self.seen),
+        }
+
+
+def load_witness(path: str | PathLike[str]) -> Witness:
+    """Read what :meth:`Witness.save` wrote.
+
+    Raises:
+        LaunchError: the file is something else, damaged, or of another version.
+        OSError: it cannot be read.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            members = {name: file[name] for name in file.files}
+        if not members.keys() >= _MEMBERS:
+            raise ValueError("it has no kernel")
+        described = json.loads(members.pop("case").tobytes())
+        if described["version"] != VERSION:
+            raise ValueError(f"it is of version {described['version']}, not {VERSION}")
+        (kernel,) = load_kernels(members.pop("kernel").tobytes(), TABLE).kernels
+        memory = tuple(
+            ((int(name.split("_")[1]), int(name.split("_")[2])), data.tobytes())
+            for name, data in members.items()
+        )
+        case = Case(
+            from_plain(Suspect, described["suspect"]),
+            0,
+            memory,
+            from_plain(tuple[tuple[int, int, float], ...], described["floats"]),
+        )
+        return Witness(kernel, case, from_plain(Misbehaviour, described["seen"]))
+    except (ValueError, KeyError, TypeError, IndexError, zipfile.BadZipFile, EOFError) as error:
+        raise LaunchError(f"{path} is no witness: {error}") from None
+    except HealdError as error:
+        raise LaunchError(f"{path} is no witness: {str(error).splitlines()[0]}") from None

@@ -1,0 +1,168 @@
+"""Conditions on launches: polynomials over dims, shapes and by-value integers, at least 0 each."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from heald.artifact import LaunchCondition, LinearTerm, Symbol
+
+Product = tuple[Symbol, ...]
+Sums = Mapping[Product, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """``sum(coefficient * product of symbols) >= 0``; the empty product is 1.
+
+    ``equal`` asks for exactly 0 instead.
+    """
+
+    terms: tuple[tuple[Product, int], ...]
+    equal: bool = False
+
+    def holds(self, lookup: Callable[[Symbol], int]) -> bool:
+        """Evaluate for one launch, without overflow."""
+        total = sum(n * prod(map(lookup, product)) for product, n in self.terms)
+        return total == 0 if self.equal else total >= 0
+
+    def linear(self) -> LinearTerm | None:
+        """The same for the launch entry, which knows sums only; None where there is a product."""
+        if self.equal or any(len(product) > 1 for product, _ in self.terms):
+            return None
+        offset = sum(n for product, n in self.terms if not product)
+        return LinearTerm(offset, tuple((n, product[0]) for product, n in self.terms if product))
+
+    def describe(self, name: Callable[[Symbol], str]) -> str:
+        """Readable text, such as ``dim[0] <= a.shape[0]``."""
+        sides: tuple[list[str], list[str]] = ([], [])  # what must be <= , what must be >=
+        for product, count in self.terms:
+            if product:
+                text = " * ".join(map(name, product))
+                size = abs(count)
+                sides[count > 0].append(text if size == 1 else f"{size} * {text}")
+        offset = sum(n for product, n in self.terms if not product)
+        if offset:
+            sides[offset > 0].append(str(abs(offset)))
+        low, high = (" + ".join(side) or "0" for side in sides)
+        return f"{low} {'==' if self.equal else '<='} {high}"
+
+
+def clause(terms: Sums, *, equal: bool = False) -> Clause:
+    """A clause from its sum."""
+    kept = sorted((tuple(sorted(product)), n) for product, n in terms.items() if n)
+    return Clause(tuple(kept), equal)
+
+
+def from_linear(term: LinearTerm) -> Clause:
+    """A clause of a launch condition as a clause of this module."""
+    sums: dict[Product, int] = {(symbol,): n for n, symbol in term.terms}
+    sums[()] = term.constant
+    return clause(sums)
+
+
+def launch_condition(clauses: Sequence[Clause]) -> LaunchCondition | None:
+    """The conjunction for the launch entry, or None where it has products."""
+    found = [c.linear() for c in clauses]
+    known = [term for term in found if term is not None]
+    return LaunchCondition(tuple(known)) if len(known) == len(found) else None
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+_RELATIONS: Mapping[type[ast.cmpop], tuple[int, int, bool]] = {
+    ast.LtE: (1, 0, False),
+    ast.Lt: (1, -1, False),
+    ast.GtE: (-1, 0, False),
+    ast.Gt: (-1, -1, False),
+    ast.Eq: (1, 0, True),
+}
+
+
+Sizes = Mapping[str, Symbol | tuple[Symbol, ...]]
+"""Launch sizes by name; ``dim`` and ``a.shape`` are several at once."""
+
+
+def parse_clauses(text: str, names: Sizes) -> list[Clause]:
+    """Comparisons of sums and products, such as ``dim[0] * w <= a.shape[0] and w == b.shape[1]``.
+
+    Whole shapes may be compared for equality: ``dim == a.shape == b.shape``.
+
+    Raises:
+        ValueError: anything else, naming the place and what is known.
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        raise ValueError(f"'{text}' is no comparison of launch sizes") from None
+    parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else [tree]
+    found: list[Clause] = []
+    for part in parts:
+        if not isinstance(part, ast.Compare):
+            raise ValueError(f"'{ast.unparse(part)}' is no comparison of launch sizes")
+        sides = [part.left, *part.comparators]
+        for relation, lhs, rhs in zip(part.ops, sides, sides[1:], strict=False):
+            shapes = [_shape(side, names) for side in (lhs, rhs)]
+            if None in shapes:
+                found.append(_compared(relation, lhs, rhs, names))
+            else:
+                found += _equal_shapes(relation, *shapes)  # type: ignore[arg-type]
+    return found
+
+
+def _shape(node: ast.expr, names: Sizes) -> tuple[Symbol, ...] | None:
+    found = names.get(ast.unparse(node))
+    return found if isinstance(found, tuple) else None
+
+
+def _equal_shapes(
+    relation: ast.cmpop, first: tuple[Symbol, ...], second: tuple[Symbol, ...]
+) -> list[Clause]:
+    if not isinstance(relation, ast.Eq) or len(first) != len(second):
+        raise ValueError("shapes are compared for equality, with shapes of the same rank")
+    return [clause({(a,): -1, (b,): 1}, equal=True) for a, b in zip(first, second, strict=True)]
+
+
+def _compared(relation: ast.cmpop, lhs: ast.expr, rhs: ast.expr, names: Sizes) -> Clause:
+    known = _RELATIONS.get(type(relation))
+    if known is None:
+        raise ValueError("launch sizes are compared with <, <=, >, >= and ==")
+    sign, offset, equal = known
+    total = _scaled(_sum(rhs, names), sign)
+    for product, n in _scaled(_sum(lhs, names), -sign).items():
+        total[product] = total.get(product, 0) + n
+    total[()] = total.get((), 0) + offset
+    return clause(total, equal=equal)
+
+
+def _scaled(terms: Sums, factor: int) -> dict[Product, int]:
+    return {product: factor * n for product, n in terms.items()}
+
+
+def _sum(node: ast.expr, names: Sizes) -> dict[Product, int]:
+    match node:
+        case ast.Constant(value=int() as number) if not isinstance(number, bool):
+            return {(): number}
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _scaled(_sum(operand, names), -1)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as operator, right=right):
+            total = _sum(left, names)
+            sign = 1 if isinstance(operator, ast.Add) else -1
+            for product, n in _sum(right, names).items():
+                total[product] = total.get(product, 0) + sign * n
+            return total
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            total = {}
+            for first, n in _sum(left, names).items():
+                for second, m in _sum(right, names).items():
+                    product = tuple(sorted((*first, *second)))
+                    total[product] = total.get(product, 0) + n * m
+            return total
+    name = ast.unparse(node)
+    symbol = names.get(name)
+    if not isinstance(symbol, Symbol):
+        known = ", ".join(n for n, s in names.items() if isinstance(s, Symbol))
+        raise ValueError(f"'{name}' is no launch size; there are {known}")
+    return {(symbol,): 1}

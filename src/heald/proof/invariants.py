@@ -1,0 +1,149 @@
+"""Guesses about what loops carry, and which of them hold.
+
+A guess that holds where its loop is entered, and after every iteration before which it held, holds
+in all.  All guesses of a kernel are tried together and those that fail are dropped, until none
+does: Houdini (Flanagan and Leino, "Houdini, an annotation assistant for ESC/Java", 2001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from heald.ir import MEMORY, Op, Value, walk
+from heald.proof.records import Candidate, Data, View
+from heald.proof.solver import Answer, Solver
+from heald.proof.terms import INT, Term, Terms
+
+if TYPE_CHECKING:
+    from heald.proof.executor import Executor
+
+_MOST = 48
+_COMPARING = frozenset({"icmp", "smin", "smax", "umin", "umax"})
+
+
+def guesses(ex: Executor, loop: Op, heads: Sequence[Data], inits: Sequence[Data]) -> list[Term]:
+    """Claims about numbers at the head of a loop that deserve a trial."""
+    args = loop.regions[-1].args[len(loop.regions[-1].args) - len(heads) :]
+    exact = [
+        (head, init)
+        for value, head, init in zip(args, heads, inits, strict=True)
+        if value in ex.exact
+    ]
+    numbers = [(h, i) for h, i in exact if _is_number(ex, h) and _is_number(ex, i)]
+    unknown = [(h, i) for h, i in numbers if h is not i and h.kind == "symbol"]  # type: ignore[union-attr]
+    claims = dict.fromkeys(_claims(ex, loop, numbers, unknown))  # type: ignore[arg-type]
+    claims.pop(ex.terms.true, None)
+    claims.pop(ex.terms.false, None)
+    return list(islice(claims, _MOST))
+
+
+def _is_number(ex: Executor, data: Data) -> bool:
+    return isinstance(data, Term) and data.sort == INT and ex.terms.is_exact(data)
+
+
+def _claims(
+    ex: Executor,
+    loop: Op,
+    numbers: Sequence[tuple[Term, Term]],
+    unknown: Sequence[tuple[Term, Term]],
+) -> Iterator[Term]:
+    terms = ex.terms
+    limits = list(dict.fromkeys(_limits(ex, loop)))
+    for head, init in unknown:
+        yield terms.at_least(head, init)
+        yield terms.at_least(init, head)
+        yield terms.non_negative(head)
+        yield terms.at_least(head, terms.integer(1))
+    for head, _ in unknown:
+        for other, init in numbers:
+            if other is not head:
+                yield terms.at_least(other, head)
+                yield terms.at_least(head, other)
+                yield terms.at_least(init, head)
+                yield terms.at_least(head, init)
+                yield terms.less(head, other)
+    for head, _ in unknown:
+        for limit in limits:
+            yield terms.less(head, limit)
+            yield terms.at_least(limit, head)
+            yield terms.at_least(head, limit)
+
+
+def _limits(ex: Executor, loop: Op) -> Iterator[Term]:
+    """What a loop compares with, and extents of arrays that it indexes, known before it."""
+    inside = {v for op in walk(loop.regions[-1]) for v in op.results}
+    inside.update(v for region in loop.regions for op in walk(region) for v in op.results)
+    made = {v: op for region in loop.regions for op in walk(region) for v in op.results}
+    for region in loop.regions:
+        for op in walk(region):
+            if op.name in MEMORY:
+                data = ex.env.get(op.operands[0])
+                if op.operands[0] not in inside and isinstance(data, View):
+                    yield from data.extents
+            elif op.name in _COMPARING:
+                for value in op.operands:
+                    yield from _number_before(ex, value, made)
+
+
+def _number_before(ex: Executor, value: Value, made: dict[Value, Op]) -> Iterator[Term]:
+    op = made.get(value)
+    if op is None:
+        data = ex.env.get(value)
+        if isinstance(data, Term) and _is_number(ex, data) and value in ex.exact:
+            yield data
+    elif op.name == "const" and isinstance(op.attrs["value"], int):
+        if not isinstance(op.attrs["value"], bool):
+            yield ex.terms.integer(op.attrs["value"])
+    elif op.name == "dim" and op.operands[0] not in made:
+        data = ex.env.get(op.operands[0])
+        axis = op.attrs["axis"]
+        if isinstance(data, View) and isinstance(axis, int):
+            yield data.extents[axis]
+
+
+def settle(terms: Terms, solver: Solver, candidates: Sequence[Candidate]) -> set[Term]:
+    """The literals of guesses that hold; nothing is known of others."""
+    active = list(candidates)
+    failures = {c: _failure(terms, c) for c in candidates}
+    solver.prepare(failures.values())
+    while active:
+        chosen = set(active)
+        literals = [c.literal if c in chosen else terms.negate(c.literal) for c in candidates]
+        wrong = terms.either(*(failures[c] for c in active))
+        answer = solver.check([*literals, wrong], model=True)
+        match answer:
+            case Answer(status="unsat"):
+                break
+            case Answer(status="sat", model=model) if model is not None:
+                kept = [c for c in active if not model.holds(failures[c])]
+                if len(kept) == len(active):
+                    return set()
+                active = kept
+            case _:
+                active = _try_each(terms, solver, candidates, active, failures)
+                if len(active) == len(chosen):
+                    break
+    return {c.literal for c in active}
+
+
+def _try_each(
+    terms: Terms,
+    solver: Solver,
+    candidates: Sequence[Candidate],
+    active: Sequence[Candidate],
+    failures: dict[Candidate, Term],
+) -> list[Candidate]:
+    """Those that the solver can judge one by one, and that hold where all others do."""
+    chosen = set(active)
+    literals = [c.literal if c in chosen else terms.negate(c.literal) for c in candidates]
+    return [c for c in active if solver.check([*literals, failures[c]]).status == "unsat"]
+
+
+def _failure(terms: Terms, candidate: Candidate) -> Term:
+    """Where the guess is wrong although it held before."""
+    path, claim = candidate.start
+    ways = [terms.both(*path, terms.negate(claim))]
+    ways += [terms.both(*path, terms.negate(claim)) for path, claim in candidate.steps]
+    return terms.either(*ways)

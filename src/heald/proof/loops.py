@@ -1,0 +1,332 @@
+"""Loops in symbolic execution: one iteration, whichever it is, stands for all.
+
+The loop variable of a ``for`` is any number that it takes.  A carried number that every iteration
+changes by the same amount is its initial value plus that amount times the trip.  Of any other one
+only guesses are known (``invariants`` has them), each under a literal that says whether it is
+relied on.  Loops that run a known number of times are unrolled where carried numbers decide
+something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from heald.ir import Op, Region, walk
+from heald.proof.growth import Growth, growth_of
+from heald.proof.invariants import guesses
+from heald.proof.records import Beyond, Candidate, Data, Outcome, Path, Targets
+from heald.proof.terms import INT, Term, constant_of
+from heald.proof.vector_terms import Inexact
+from heald.types import Array, Scalar
+
+if TYPE_CHECKING:
+    from heald.proof.executor import Executor
+
+_MOST_UNROLLED = 64
+_MOST_TRIPS = 1 << 64
+
+
+def run_for(ex: Executor, op: Op) -> tuple[Data, ...] | None:
+    """A counted loop."""
+    low, high, step = (ex.term(v) for v in op.operands[:3])
+    ex.oblige(op, "step", ex.terms.negate(ex.terms.zero(step)), (step,))
+    numbers = [constant_of(x) for x in (low, high, step)]
+    trips = None if None in numbers else range(*numbers)  # type: ignore[arg-type]
+    if trips is not None and not trips:
+        return ex.read(op.operands[3:])
+    if trips is not None and len(trips) <= _MOST_UNROLLED and _decides(ex, op):
+        return _unroll_for(ex, op, trips)
+    return _Loop(ex, op).run_for(low, high, step)
+
+
+def run_while(ex: Executor, op: Op) -> tuple[Data, ...] | None:
+    """A loop with a condition."""
+    if _may_unroll(ex, op):
+        unrolled, flow = _unroll_while(ex, op)
+        if unrolled:
+            return flow
+    return _Loop(ex, op).run_while()
+
+
+# -- unrolling -------------------------------------------------------------------------------------
+
+
+def _decides(ex: Executor, op: Op) -> bool:
+    """Is there a carried number that decides something and does not grow evenly?"""
+    for k, value in enumerate(op.regions[-1].args[1:]):
+        if value in ex.exact and growth_of(op, k) is None:
+            return True
+    return False
+
+
+def _unroll_for(ex: Executor, op: Op, trips: range) -> tuple[Data, ...] | None:
+    region = op.regions[0]
+    path, known = ex.path, ex.known
+    ends: list[Outcome] = []
+    carried: tuple[Data, ...] | None = ex.read(op.operands[3:])
+    for number in trips:
+        assert carried is not None
+        carried = _iterate(ex, op, region, (ex.terms.integer(number), *carried), ends)
+        if carried is None:
+            break
+    return _leave(ex, op, path, known, carried, ends)
+
+
+def _iterate(
+    ex: Executor, op: Op, region: Region, data: tuple[Data, ...], ends: list[Outcome]
+) -> tuple[Data, ...] | None:
+    """One iteration of an unrolled loop; gives what the next one starts with."""
+    outer, path, known = ex.targets, ex.path, ex.known
+    ex.targets = Targets(ends, [], outer.out)
+    ex.bind(region.args, data)
+    values = ex.region(region)
+    again, ex.targets = ex.targets.again, outer
+    if values is not None:
+        again = [*again, ex.outcome_of(values)]
+    return ex.meet(op, path, known, again, [v.type for v in op.results])
+
+
+def _leave(
+    ex: Executor,
+    op: Op,
+    path: Path,
+    known: Path,
+    carried: tuple[Data, ...] | None,
+    ends: list[Outcome],
+) -> tuple[Data, ...] | None:
+    """Go on after an unrolled loop: at its end, or where it was left before."""
+    if carried is not None:
+        ends = [*ends, ex.outcome_of(carried)]
+    return ex.meet(op, path, known, ends, [v.type for v in op.results])
+
+
+def _may_unroll(ex: Executor, op: Op) -> bool:
+    """Does the condition depend on a carried number that is known at the start?"""
+    condition = op.regions[0]
+    for value, init in zip(condition.args, op.operands, strict=True):
+        data = ex.env[init]
+        if isinstance(data, Term) and data.sort == INT and constant_of(data) is not None:
+            used = {v for inner in walk(condition) for v in inner.operands}
+            if value in used:
+                return True
+    return False
+
+
+def _unroll_while(ex: Executor, op: Op) -> tuple[bool, tuple[Data, ...] | None]:
+    """Unroll while the condition is known; (False, None) and nothing done where it is not."""
+    state, path, known = ex.mark(), ex.path, ex.known
+    ends: list[Outcome] = []
+    carried: tuple[Data, ...] | None = ex.read(op.operands)
+    for _ in range(_MOST_UNROLLED):
+        assert carried is not None
+        ex.bind(op.regions[0].args, carried)
+        values = ex.region(op.regions[0])
+        going = values[0] if values is not None else None
+        if going is ex.terms.false:
+            return True, _leave(ex, op, path, known, carried, ends)
+        if going is not ex.terms.true:
+            break
+        carried = _iterate(ex, op, op.regions[1], carried, ends)
+        if carried is None:
+            return True, _leave(ex, op, path, known, None, ends)
+    ex.rollback(state)
+    ex.path, ex.known = path, known
+    return False, None
+
+
+# -- one iteration for all -------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Loop:
+    """A loop whose iterations are not told apart."""
+
+    ex: Executor
+    op: Op
+    path: Path = ()
+    known: Path = ()
+    inits: tuple[Data, ...] = ()
+    growths: list[Growth | None] = field(default_factory=list)
+    heads: tuple[Data, ...] = ()
+    candidates: list[Candidate] = field(default_factory=list)
+
+    def _begin(self, trip: Term) -> None:
+        """What an iteration starts with."""
+        ex, op = self.ex, self.op
+        self.path, self.known = ex.path, ex.known
+        self.inits = ex.read(op.operands[len(op.operands) - len(op.results) :])
+        self.growths = [growth_of(op, k) for k in range(len(op.results))]
+        self.heads = tuple(self._head(k, init, trip) for k, init in enumerate(self.inits))
+        for claim in guesses(ex, op, self.heads, self.inits):
+            literal = ex.terms.symbol("holds", "bool", shared=True)
+            mapping = self._mapping(self.inits)
+            start = (*self.path, *self.known), ex.terms.substitute(claim, mapping)
+            self.candidates.append(Candidate(op, literal, claim, start))
+            ex.learn(ex.terms.implies(literal, claim))
+        ex.found.candidates += self.candidates
+
+    def _head(self, k: int, init: Data, trip: Term) -> Data:
+        ex = self.ex
+        value = self.op.regions[-1].args[len(self.op.regions[-1].args) - len(self.inits) + k]
+        growth = self.growths[k]
+        if isinstance(value.type, Array):
+            if growth is None or growth.amounts:
+                raise Beyond(self.op, "an array that changes from one iteration to the next")
+            return init
+        if growth is not None and not growth.amounts:
+            return init
+        if growth is not None and value in ex.exact and isinstance(init, Term):
+            return self._grown(growth, init, trip)
+        return ex.unknown(value.type, ex.kernel.name_of(value) or "carried", self.op)
+
+    def _grown(self, growth: Growth, init: Term, trip: Term) -> Term:
+        """The value after ``trip`` iterations.
+
+        It needs no proof that it fits: it is what the last iteration computed, if that did.
+        """
+        ex, terms = self.ex, self.ex.terms
+        amount = terms.integer(0)
+        for factor, source in growth.amounts:
+            part = terms.integer(source) if isinstance(source, int) else ex.term(source)
+            amount = terms.add(amount, part, factor)
+        exact = terms.add(init, terms.multiply(amount, trip))
+        t = self.op.results[0].type if growth.type is None else growth.type
+        assert isinstance(t, Scalar)
+        if ex.encoding.wraps or any(op in ex.wrapping for op in growth.ops):
+            value, turns = ex.encoding.wrapped(exact, t)
+            if constant_of(turns) is None:
+                ex.found.turns[turns] = growth.ops[0]
+            return value
+        ex.learn(terms.between(t.lowest, exact, t.highest))
+        return exact
+
+    def _mapping(self, data: Sequence[Data]) -> dict[Term, Term]:
+        """From unknowns at the head to other values of what they stand for."""
+        found: dict[Term, Term] = {}
+
+        def enter(head: Data, value: Data) -> None:
+            if isinstance(head, tuple) and isinstance(value, tuple):
+                for a, b in zip(head, value, strict=True):
+                    enter(a, b)
+            elif isinstance(head, Term) and isinstance(value, Term) and head.kind == "symbol":
+                found[head] = value
+
+        for head, value in zip(self.heads, data, strict=True):
+            enter(head, value)
+        return found
+
+    def _body(self, data: tuple[Data, ...]) -> list[Outcome]:
+        """Execute the body; gives the ways out of the loop."""
+        ex = self.ex
+        region = self.op.regions[-1]
+        outer = ex.targets
+        ex.targets = Targets([], [], outer.out)
+        ex.depth += 1
+        ex.bind(region.args, data)
+        values = ex.region(region)
+        again = ex.targets.again
+        if values is not None:
+            again = [*again, ex.outcome_of(values)]
+        for end in again:
+            mapping = self._mapping(end.values)
+            for candidate in self.candidates:
+                claim = ex.terms.substitute(candidate.claim, mapping)
+                candidate.steps.append(((*end.path, *end.known), claim))
+        ex.depth -= 1
+        leaving, ex.targets = ex.targets.leave, outer
+        return leaving
+
+    def _finish(self, ends: list[Outcome]) -> tuple[Data, ...] | None:
+        types = [v.type for v in self.op.results]
+        return self.ex.meet(self.op, self.path, self.known, ends, types)
+
+    # -- while -------------------------------------------------------------------------------------
+
+    def run_while(self) -> tuple[Data, ...] | None:
+        ex, op = self.ex, self.op
+        trip = ex.terms.symbol("trip", INT, 0, _MOST_TRIPS)
+        self._begin(trip)
+        ex.depth += 1
+        ex.bind(op.regions[0].args, self.heads)
+        values = ex.region(op.regions[0])
+        assert values is not None
+        going = values[0]
+        assert isinstance(going, Term)
+        path = ex.path
+        ex.depth -= 1
+        ends: list[Outcome] = []
+        stop = ex.terms.negate(going)
+        if stop is not ex.terms.false:
+            ex.path = (*path, stop)
+            ends.append(ex.outcome_of(self.heads, inside=True))
+        if going is not ex.terms.false:
+            ex.path = (*path, going)
+            ends += self._body(self.heads)
+        return self._finish(ends)
+
+    # -- for ---------------------------------------------------------------------------------------
+
+    def run_for(self, low: Term, high: Term, step: Term) -> tuple[Data, ...] | None:
+        ex, terms = self.ex, self.ex.terms
+        index, trip, facts = self._index(low, high, step)
+        self._begin(trip)
+        ex.path = (*self.path, *(f for f in facts if f is not terms.true))
+        ends = self._body((index, *self.heads))
+        ex.path, ex.known = self.path, self.known
+        done = tuple(self._after(k, trip, low, high, step) for k in range(len(self.inits)))
+        mapping = self._mapping(done)
+        for candidate in self.candidates:
+            claim = terms.substitute(candidate.claim, mapping)
+            ex.learn(terms.implies(candidate.literal, claim))
+        ends.append(ex.outcome_of(done))
+        return self._finish(ends)
+
+    def _index(self, low: Term, high: Term, step: Term) -> tuple[Term, Term, list[Term]]:
+        """The loop variable, how many iterations came before, and what is known of them."""
+        ex, terms = self.ex, self.ex.terms
+        value = self.op.regions[0].args[0]
+        name = ex.kernel.name_of(value) or "index"
+        (least_low, most_low), (least_high, most_high) = terms.range(low), terms.range(high)
+        number = constant_of(step)
+        upward = number is None or number > 0
+        downward = number is None or number < 0
+        least = min([least_low] * upward + [least_high + 1] * downward)
+        most = max([most_high - 1] * upward + [most_low] * downward)
+        index = terms.symbol(name, INT, min(least, most), most)
+        ex.found.sources[index] = self.op
+        ex.found.related[index] = (low, high, step)
+        one = terms.integer(1)
+        rising = terms.both(terms.at_least(index, low), terms.less(index, high))
+        falling = terms.both(terms.at_least(low, index), terms.less(high, index))
+        if number in (1, -1):
+            trip = terms.scale(terms.subtract(index, low), number)
+            return index, trip, [rising if upward else falling]
+        trip = terms.symbol("trip", INT, 0, _MOST_TRIPS)
+        link = terms.same(index, terms.add(low, terms.multiply(trip, step)))
+        if number is not None:
+            return index, trip, [rising if upward else falling, link]
+        forward = terms.both(terms.at_least(step, one), rising)
+        backward = terms.both(terms.at_least(terms.integer(-1), step), falling)
+        return index, trip, [terms.either(forward, backward), link]
+
+    def _after(self, k: int, trip: Term, low: Term, high: Term, step: Term) -> Data:
+        """A carried value after the last iteration."""
+        head, init, growth = self.heads[k], self.inits[k], self.growths[k]
+        if head is init:
+            return init
+        number = constant_of(step)
+        if growth is not None and number and isinstance(init, Term):
+            with suppress(Inexact):
+                return self._grown(growth, init, self._trips(low, high, number))
+        value = self.op.results[k]
+        return self.ex.unknown(value.type, self.ex.kernel.name_of(value) or "carried", self.op)
+
+    def _trips(self, low: Term, high: Term, step: int) -> Term:
+        """How many iterations a loop with a constant step makes in all."""
+        terms, encoding = self.ex.terms, self.ex.encoding
+        distance = terms.subtract(high, low) if step > 0 else terms.subtract(low, high)
+        count, _ = encoding.floor_pair(terms.plus(distance, abs(step) - 1), abs(step))
+        return encoding.extreme(count, terms.integer(0), least=False)

@@ -1,0 +1,184 @@
+"""What symbolic execution leaves behind, for the solver to judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from heald.artifact import Symbol
+from heald.ir import Kernel, Op
+from heald.proof.terms import Term
+from heald.types import Scalar
+
+Path = tuple[Term, ...]
+"""Conditions under which a thread comes to a place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Memory that array values refer to.
+
+    ``kind`` is ``parameter`` (``key`` is the number of the parameter and of its leaf),
+    ``resource`` (the handle, its kind and slot) or ``local`` (which ``alloc``).
+    """
+
+    kind: str
+    key: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """The index on one axis of a root: ``offset``, plus ``step`` times an index of the view."""
+
+    offset: Term
+    step: Term | None = None
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """An array as a value.
+
+    Attributes:
+        root: the memory.
+        places: for each axis of the root, how an index of the view leads there.
+        extents: of the view.
+    """
+
+    root: Root
+    places: tuple[Place, ...]
+    extents: tuple[Term, ...]
+
+
+Data = Term | View | tuple["Data", ...]
+"""A value: a scalar, an array, or the leaves of a composite."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """One way out of a region: where, with what, and how many loops are around it."""
+
+    path: Path
+    known: Path
+    values: tuple[Data, ...]
+    depth: int
+
+
+@dataclass(slots=True)
+class Targets:
+    """Where exits go; lists of those who went there."""
+
+    leave: list[Outcome] = field(default_factory=list)
+    again: list[Outcome] = field(default_factory=list)
+    out: list[Outcome] = field(default_factory=list)
+
+
+class Beyond(Exception):
+    """Something that symbolic execution does not follow; the kernel is not judged."""
+
+    def __init__(self, op: Op, reason: str) -> None:
+        super().__init__(reason)
+        self.op = op
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Obligation:
+    """Something that must hold wherever a thread comes to it without having faulted before.
+
+    Attributes:
+        kind: ``bounds``, ``division``, ``step``, ``assertion``, ``handle``.
+        path: where the thread is.
+        known: what holds there since nothing failed before.
+        goal: what must hold.
+        numbers: the index and the extent, or the divisor; for messages and conditions.
+        axis: of the array, or -1.
+    """
+
+    op: Op
+    kind: str
+    path: Path
+    known: Path
+    goal: Term
+    numbers: tuple[Term, ...] = ()
+    axis: int = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitting:
+    """An op that was taken to give its exact result, which must therefore fit its type."""
+
+    op: Op
+    path: Path
+    known: Path
+    exact: Term
+    type: Scalar
+    goal: Term
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """A thread touches an element of global memory.
+
+    Attributes:
+        kind: ``read``, ``write`` or ``atomic``.
+        root: the memory.
+        index: one term for each axis of the root.
+        leaf: which leaf of the element, or None for all.
+        values: what is written, by leaf.
+        result: what was read: the leaves, or the old ones.
+        repeats: whether a thread may come here more than once.
+    """
+
+    op: Op
+    kind: str
+    root: Root
+    index: tuple[Term, ...]
+    leaf: int | None
+    path: Path
+    known: Path
+    values: tuple[Data, ...] = ()
+    result: tuple[Term, ...] = ()
+    repeats: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A guess about what a loop carries.
+
+    Attributes:
+        literal: a truth value that says whether the guess is relied on.
+        start: where the loop is entered, and what the guess says there.
+        steps: the same for every way to the next iteration.
+    """
+
+    op: Op
+    literal: Term
+    claim: Term
+    start: tuple[Path, Term]
+    steps: list[tuple[Path, Term]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Execution:
+    """Everything one symbolic execution of the generic thread found.
+
+    Attributes:
+        threads: the launch index of the thread, by axis.
+        symbols: what the launch knows, by its name in launch conditions.
+        turns: unknowns that say how many times 2^bits were taken off the result of an op.
+        blocks: ops by which threads of a block communicate.
+        sources: the ops that unknowns of the thread come from.
+        related: for loop variables, the numbers that they are computed from.
+    """
+
+    kernel: Kernel
+    threads: tuple[Term, ...] = ()
+    symbols: dict[Symbol, Term] = field(default_factory=dict)
+    obligations: list[Obligation] = field(default_factory=list)
+    fittings: list[Fitting] = field(default_factory=list)
+    accesses: list[Access] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
+    turns: dict[Term, Op] = field(default_factory=dict)
+    blocks: list[Op] = field(default_factory=list)
+    sources: dict[Term, Op] = field(default_factory=dict)
+    related: dict[Term, tuple[Term, ...]] = field(default_factory=dict)

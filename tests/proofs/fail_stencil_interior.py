@@ -1,0 +1,11 @@
+# Refuted: bounds.
+# Where dim[0] == a.shape[0] == b.shape[0]
+import heald as wp
+
+
+@wp.kernel
+def smooth(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+    i = wp.tid()
+    n = a.shape[0]
+    if i >= 0 and i < n - 1:
+        b[i] = a[i - 1] + a[i + 1]
