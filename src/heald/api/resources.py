@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from heald.api.array import array
+from heald.diagnostics import Diagnostic, LaunchError
 from heald.runtime import Device, ResourceArray, table_of
+from heald.types import i32
 
 
 def register(
@@ -27,6 +29,7 @@ def register(
 
     Raises:
         DeviceError: the table is full (H0803).
+        LaunchError: an array of 2^31 elements or more (H0711).
     """
     return table_of(device).register(kind, scalars, [_entry(a) for a in arrays])
 
@@ -48,4 +51,8 @@ def release(device: Device, handle: int) -> None:
 
 
 def _entry(a: array) -> ResourceArray:
+    """Kernels read extents of resource arrays as int32, whatever the launch."""
+    if a.shape[0] > i32.highest:
+        message = f"{a.shape[0]:,} elements are more than an object in a resource table may have"
+        raise LaunchError(Diagnostic("H0711", message))
     return ResourceArray(a.ptr, a.shape[0], a.strides[0], a)
