@@ -6,14 +6,15 @@ For ``heald.geometry``; a handle names one object on one device, and a stale one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from heald.api.array import array
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.runtime import Device, ResourceArray, table_of
 from heald.types import i32
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def register(
