@@ -73,7 +73,7 @@ def lemmas(
 
 
 def _close(products: Iterable[Monomial]) -> dict[Monomial, None]:
-    """The products, every product of two or more of their factors, and ``x * y`` for two squares."""
+    """The products, products of their factors, and those of any two that are squared."""
     products = list(products)
     squares = [m[0] for m in products if len(m) == 2 and m[0] is m[1]]
     products += combinations(sorted(dict.fromkeys(squares), key=lambda atom: atom.number), 2)
