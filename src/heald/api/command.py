@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -15,28 +15,23 @@ from heald.api.kernel import Kernel
 from heald.config import config
 from heald.diagnostics import Diagnostic, LaunchError, Note
 from heald.driver import Argument, Entry, Program, replay_of
-from heald.runtime import CPU, Device, check_dims, packer_of
+from heald.runtime import CPU, Device, check_dims
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
-    """What a recorded launch runs with.  The arguments keep their arrays alive."""
+    """What a recorded launch runs with, checked; good for one revision of the settings.
+
+    Whoever runs it holds this record, and so the arrays of the arguments.  ``call`` and ``entry``
+    are None where launches take the careful path.
+    """
 
     dims: tuple[int, ...]
     arguments: tuple[Argument, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ready:
-    """A state as a compiled call, good for one revision of the settings.
-
-    Whoever runs the call holds this record, and so the arrays of the state.
-    """
-
     revision: object
-    call: Callable[[], Any]
-    entry: Entry
-    state: _State
+    program: Program
+    entry: Entry | None
+    call: Callable[[], Any] | None
 
 
 class Launch:
@@ -53,7 +48,7 @@ class Launch:
         block_dim: threads of a block.
     """
 
-    __slots__ = ("_lock", "_ready", "_state", "block_dim", "device", "kernel")
+    __slots__ = ("_lock", "_state", "block_dim", "device", "kernel")
 
     def __init__(
         self,
@@ -67,9 +62,7 @@ class Launch:
         self.device = device
         self.block_dim = block_dim
         self._lock = Lock()
-        self._ready: _Ready | None = None
-        self._state = _State(dims, tuple(arguments))
-        find_program(kernel, arguments, dims)
+        self._state = self._bind(dims, tuple(arguments))
 
     @property
     def dim(self) -> tuple[int, ...]:
@@ -82,38 +75,43 @@ class Launch:
         Raises:
             KernelFault: a thread left its array, divided by zero or failed an assertion.
         """
-        ready = self._ready
-        if ready is not None and ready.revision is config.revision:
-            outcome = ready.call()
+        state = self._state
+        if state.revision is not config.revision:
+            state = self._renew(state)
+        if state.call is not None:
+            outcome = state.call()
             if outcome is None:
                 return
             if outcome is not NotImplemented:
-                raise ready.entry.program.error_of(outcome)
-        self._launch()
+                raise state.program.error_of(outcome)
+        self._launch(state)
 
-    def _launch(self) -> None:
-        """The careful path; afterwards the quick one is ready."""
-        revision, state, ready = config.revision, self._state, self._ready
-        program = find_program(self.kernel, state.arguments, state.dims)
+    def _launch(self, state: _State) -> None:
+        """The careful path; afterwards the quick one knows what it lacked."""
         try:
-            program.run(self.device, state.dims, state.arguments, self.block_dim)
+            state.program.run(self.device, state.dims, state.arguments, self.block_dim)
         finally:
-            if ready is None or ready.revision is not revision or not ready.entry.is_current:
-                self._make_ready(revision, state, program)
+            if state.entry is not None and not state.entry.is_current:
+                self._renew(state)
 
-    def _make_ready(self, revision: object, state: _State, program: Program) -> None:
-        if self.device is not CPU or program.has_wide_index or config.debug:
-            return
-        entry = replay_of(program)
-        if entry is None:
-            return
-        artifact = program.choose(state.dims, state.arguments).artifact
-        words = [word for argument in state.arguments for word in argument.words()]
-        block = packer_of(artifact).pack(words)
-        call = partial(entry.call, state.dims, self.block_dim, (block,), ())
+    def _renew(self, old: _State) -> _State:
+        """The same again, for the settings and variants that there are now."""
+        state = self._bind(old.dims, old.arguments)
         with self._lock:
-            if self._state is state:
-                self._ready = _Ready(revision, call, entry, state)
+            if self._state is old:
+                self._state = state
+        return state
+
+    def _bind(self, dims: tuple[int, ...], arguments: tuple[Argument, ...]) -> _State:
+        revision = config.revision
+        program = find_program(self.kernel, arguments, dims)
+        entry = call = None
+        if self.device is CPU and not program.has_wide_index and not config.debug:
+            entry = replay_of(program)
+        if entry is not None:
+            words = [word for argument in arguments for word in argument.words()]
+            call = partial(entry.call, dims, self.block_dim, (program.packer.pack(words),), ())
+        return _State(dims, arguments, revision, program, entry, call)
 
     # ------------------------------------------------------------------------------------ changes
 
@@ -125,7 +123,7 @@ class Launch:
         """
         dims = check_dims(dim)
         with self._lock:
-            self._change(replace(self._state, dims=dims))
+            self._state = self._bind(dims, self._state.arguments)
 
     def set_param_at_index(self, index: int, value: Any) -> None:
         """Change one argument; its type stays what it is.
@@ -154,7 +152,7 @@ class Launch:
         """
         arguments = adapt_arguments(self.kernel, values, self.device)
         with self._lock:
-            self._change(replace(self._state, arguments=tuple(arguments)))
+            self._state = self._bind(self._state.dims, tuple(arguments))
 
     def _set(self, index: int, value: Any) -> None:
         with self._lock:
@@ -162,12 +160,7 @@ class Launch:
             arguments[index] = adapt_argument(
                 self.kernel, index, arguments[index].type, value, self.device
             )
-            self._change(replace(self._state, arguments=tuple(arguments)))
-
-    def _change(self, state: _State) -> None:
-        find_program(self.kernel, state.arguments, state.dims)
-        self._ready = None
-        self._state = state
+            self._state = self._bind(self._state.dims, tuple(arguments))
 
     def _names(self) -> list[str]:
         return [name for name, _ in self.kernel.parameters]

@@ -81,7 +81,8 @@ class Kernel:
         self.entries = (None, ())
         self._module = module
         self._options = Settings(options)
-        self._parameters = parameters
+        self._read_parameters = parameters
+        self._parameters: tuple[tuple[str, Pattern], ...] | None = None
         self._compile = compile_for
         self._programs: dict[tuple[Key, str, bool], Program] = {}
         self._lock = Lock()
@@ -103,7 +104,10 @@ class Kernel:
         Raises:
             CompileError: a parameter has no usable annotation.
         """
-        return self._parameters()
+        known = self._parameters
+        if known is None:
+            known = self._parameters = self._read_parameters()
+        return known
 
     @property
     def is_generic(self) -> bool:
@@ -188,6 +192,7 @@ class Kernel:
         """Forget compiled code, so that changed captured values take effect at the next launch."""
         with self._lock:
             self._programs.clear()
+            self._parameters = None
             config.touch()  # whoever keeps a program asks again
 
     @property

@@ -10,7 +10,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from heald.codegen.binding import LOCK
 from heald.codegen.entry_check import works
@@ -58,12 +57,26 @@ def has_entries() -> bool:
     return _entry_code() is not None
 
 
+class _State:
+    """The code of this interpreter, once it was asked for."""
+
+    def __init__(self) -> None:
+        self.is_known = False
+        self.code: EntryCode | None = None
+
+
+_STATE = _State()
+
+
 def _entry_code() -> EntryCode | None:
-    with LOCK:
-        return _find_entry_code()
+    if not _STATE.is_known:
+        with LOCK:
+            if not _STATE.is_known:
+                _STATE.code = _find_entry_code()
+                _STATE.is_known = True
+    return _STATE.code
 
 
-@cache
 def _find_entry_code() -> EntryCode | None:
     layout = measure_objects()
     if layout is None:

@@ -120,8 +120,21 @@ def entry_of(
 
 def replay_of(program: Program) -> Entry | None:
     """An entry that takes one argument, the bytes of the parameter block; None as above."""
-    size = _artifact(program).block_size
-    return _make(program, (BytesTake(0, size),), None)
+    revision, known = config.revision, program.replay
+    if isinstance(known, _Replay) and known.revision is revision and known.entry.is_current:
+        return known.entry
+    made = _make(program, (BytesTake(0, _artifact(program).block_size),), None)
+    if made is not None:
+        program.replay = _Replay(revision, made)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """The replay of a program, for one revision of the settings."""
+
+    revision: object
+    entry: Entry
 
 
 def _artifact(program: Program) -> Artifact:

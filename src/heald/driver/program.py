@@ -31,6 +31,7 @@ from heald.passes import guard
 from heald.passes.layout import assume_unit
 from heald.runtime import (
     Device,
+    Packer,
     ParallelLauncher,
     Sharing,
     ThreadSharing,
@@ -62,6 +63,7 @@ class Program:
         condition: what must hold at a launch for the variant without bounds guards.
         launches: how often it ran on the path through ctypes, roughly where threads race.
         is_shared: whether one of those launches was worth more than one core.
+        replay: what ``entries.replay_of`` made last.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Program:
         self.condition: LaunchCondition = analysed.condition
         self.launches = 0
         self.is_shared = False
+        self.replay: object = None
         self._analysed = analysed
         self._cache = cache or ProgramCache()
         self._guarded: dict[bool, Kernel] = {}
@@ -180,6 +183,11 @@ class Program:
     def compiled(self) -> dict[int, Variant]:
         """The variants compiled so far, by the mask of the conditions that they rest on."""
         return {self._mask(choice): variant for choice, variant in dict(self._variants).items()}
+
+    @property
+    def packer(self) -> Packer:
+        """Makes the parameter block of a launch.  Some variant must be compiled."""
+        return packer_of(next(iter(self.compiled().values())).artifact)
 
     def _mask(self, choice: Choice) -> int:
         return sum(getattr(choice, name) << n for n, name in enumerate(self._questions))

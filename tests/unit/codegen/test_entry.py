@@ -629,11 +629,8 @@ def test_what_an_entry_cannot_hold_is_said() -> None:
 
 
 @pytest.fixture
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> Any:
-    entry._find_entry_code.cache_clear()
-    yield
-    monkeypatch.undo()
-    entry._find_entry_code.cache_clear()
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry, "_STATE", entry._State())
 
 
 LAYOUT = "heald.codegen.entry_layout."
