@@ -292,6 +292,7 @@ def test_generic_kernels_take_what_each_argument_means(path: str) -> None:
             a = wp.zeros(2, dtype=dtype)
             wp.launch(twice, 2, [a, x])
             assert a.list() == [expected] * 2
+    assert len(twice.entries[1]) == (4 if path == "entry" else 0)  # of six combinations
     # An int is an int32 to a generic parameter, whatever came before.
     with pytest.raises(wp.CompileError):
         wp.launch(twice, 2, [wp.zeros(2, dtype=wp.vec3), 3])
