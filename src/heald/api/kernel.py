@@ -193,6 +193,7 @@ class Kernel:
         with self._lock:
             self._programs.clear()
             self._parameters = None
+            self.entries = (None, ())
             config.touch()  # whoever keeps a program asks again
 
     @property
