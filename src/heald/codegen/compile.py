@@ -114,8 +114,13 @@ class _Simplifier:
         """Inline what must be, and simplify each function unless ``level`` is 0."""
         self._inline.run(module, self._builder)
         for function in module.functions if level else ():
-            if not function.is_declaration:
+            if not function.is_declaration and not _is_left_alone(function):
                 self._simplify.run(function, self._builder)
+
+
+def _is_left_alone(function: Any) -> bool:
+    """Is it not worth LLVM's passes?  They would leave it alone too, and say so on stderr."""
+    return any(b"optnone" in group for group in function.attributes)
 
 
 @cache

@@ -12,7 +12,7 @@ from heald.codegen.wide import emit as wide_emit
 from heald.codegen.wide.ranges import WIDE_RANGE
 from heald.codegen.writer import METADATA
 from heald.diagnostics import InternalError
-from heald.ir import Kernel
+from heald.ir import LOOPS, Kernel, walk
 from heald.passes.facts import launch_rank
 
 _ATTRIBUTES = """\
@@ -20,8 +20,11 @@ attributes #0 = { alwaysinline nounwind }
 attributes #1 = { noinline cold nounwind }
 attributes #2 = { noinline nounwind }
 attributes #3 = { noinline nounwind minsize optsize }
+attributes #4 = { noinline nounwind optnone }
 """
-_FAST, _SMALL = "#2", "#3"
+_FAST, _SMALL, _QUICK = "#2", "#3", "#4"
+"""How the scalar range function is compiled: for all threads, for the rest of each row, for the few
+at the end of a launch that take no time."""
 
 
 def llvm_text(
@@ -52,7 +55,7 @@ def llvm_text(
         wide = None
     places = Locations(kernel, first=len(METADATA)) if locations else None
     start = ranges.RANGE if wide is None else WIDE_RANGE
-    body, lines = _scalar(kernel, places, _FAST if wide is None else _SMALL)
+    body, lines = _scalar(kernel, places, _FAST if wide is None else _care(kernel))
     parts = [target.header + ranges.entry_text(entry, start), *lines]
     if wide is not None:
         records, lines = wide_emit.functions(wide, places)
@@ -67,6 +70,12 @@ def llvm_text(
     return "\n".join(parts) + "\n"
 
 
+def _care(kernel: Kernel) -> str:
+    """How well to compile the scalar form of a kernel that is widened."""
+    loops = any(op.name in LOOPS for op in walk(kernel.body))
+    return _SMALL if loops or launch_rank(kernel) > 1 else _QUICK
+
+
 def _scalar(kernel: Kernel, module: Locations | None, how: str) -> tuple[Body, list[str]]:
     """The range function and the body that run one thread after the other."""
     places = None if module is None else Places(module, range_=ranges.RANGE, body=ranges.BODY)
@@ -78,7 +87,7 @@ def _scalar(kernel: Kernel, module: Locations | None, how: str) -> tuple[Body, l
     )
     return body, [
         f"define internal void @{ranges.RANGE}({ranges.ARGUMENTS}) {how}{of_range} {{",
-        ranges.emit_range(kernel, rank, used, of_call),
+        ranges.emit_range(kernel, rank, used, of_call, short=how != _FAST),
         "}",
         f"define internal void @{ranges.BODY}({ranges.body_arguments(rank, used)}) #0{of_body} {{",
         *_thread(body),

@@ -63,11 +63,18 @@ def component_kinds(leaf: ParameterLeaf) -> list[str]:
     return ["ptr"] + ["i64"] * (2 * leaf.type.ndim)
 
 
-def emit_range(kernel: Kernel, rank: int, used: Sequence[ParameterLeaf], call_place: str) -> str:
+def emit_range(
+    kernel: Kernel,
+    rank: int,
+    used: Sequence[ParameterLeaf],
+    call_place: str,
+    *,
+    short: bool = False,
+) -> str:
     """The instructions of the range function, from its first block on.
 
     Block structure: ``entry`` leaves at once when there is nothing to run, since extents may then
-    be 0.
+    be 0.  With ``short`` it runs few threads at a time, so its own size counts.
     """
     w = Writer()
     w.start("entry")
@@ -75,8 +82,8 @@ def emit_range(kernel: Kernel, rank: int, used: Sequence[ParameterLeaf], call_pl
     w.start("unpack")
     unpack(w, kernel, used)
     call = f"call void @{BODY}({body_arguments(rank, used)}){call_place}"
-    if rank == 0:
-        _run_flat(w, call)
+    if rank == 0 or (rank == 1 and short):
+        _run_flat(w, rank, call)
     else:
         _run_segments(w, rank, call)
     w.start("exit")
@@ -116,11 +123,14 @@ def _read(w: Writer, base: str, offset: int, kind: str, name: str) -> None:
 # -- loops -----------------------------------------------------------------------------------------
 
 
-def _run_flat(w: Writer, call: str) -> None:
-    """Threads of a kernel that reads no coordinate."""
+def _run_flat(w: Writer, rank: int, call: str) -> None:
+    """Threads of a kernel that reads no coordinate, or one, which is then found by dividing."""
+    rest = unread_extent(w, rank)
     w.do("br label %thread.run")
     w.start("thread.run")
     w.lines.append(f"  {THREAD} = {phi('i64', [('unpack', '%lo'), ('thread.run', '%t.next')])}")
+    if rank:
+        w.lines.append(f"  {coordinate(0)} = udiv i64 {THREAD}, {rest}")
     w.lines.append(f"  {call}")
     w.lines.append(f"  %t.next = add nuw nsw i64 {THREAD}, 1")
     w.branch(w.ins("icmp slt i64 %t.next, %hi"), "thread.run", "exit")

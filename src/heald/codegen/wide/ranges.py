@@ -46,33 +46,45 @@ def emit_wide_range(
     w.do("br label %exit")
     w.start("rows")
     call = f"call void @{WIDE_BODY}({wide_arguments(rank, used)}){place}"
-    emit_segments(w, rank, "1", "true", lambda: _run_row(w, rank, width, call, place))
+    if rank == 1:
+        w.do("br label %segment")
+        w.start("segment")
+        _run_row(w, rank, width, call, place, ("%lo", "%hi", "%lo"))
+        w.do("br label %exit")
+    else:
+        row = ("%segment.begin", "%segment.stop", "%x.begin")
+        emit_segments(w, rank, "1", "true", lambda: _run_row(w, rank, width, call, place, row))
     w.start("exit")
     w.do("ret void")
     return "\n".join(w.lines)
 
 
-def _run_row(w: Writer, rank: int, width: int, call: str, place: str) -> str:
-    """The threads of a segment; gives the coordinate behind the last of them."""
-    x = coordinate(rank - 1)
-    count = w.ins("sub i64 %segment.stop, %segment.begin")
+def _run_row(
+    w: Writer, rank: int, width: int, call: str, place: str, row: tuple[str, str, str]
+) -> str:
+    """The threads of a row, from the block ``segment`` on; gives the coordinate behind the last.
+
+    ``row`` are its first thread, the one behind its last, and the coordinate of the first.
+    """
+    begin, stop, first = row
+    count = w.ins(f"sub i64 {stop}, {begin}")
     whole = w.ins(f"and i64 {count}, {-width}")
-    w.lines.append(f"  %wide.end = add i64 %segment.begin, {whole}")
+    w.lines.append(f"  %wide.end = add i64 {begin}, {whole}")
     w.branch(w.ins(f"icmp eq i64 {whole}, 0"), "wide.done", "wide.run")
     w.start("wide.run")
-    for name, begin, following in (
-        (THREAD, "%segment.begin", "%t.next"),
-        (x, "%x.begin", "%x.next"),
+    for name, start, following in (
+        (THREAD, begin, "%t.next"),
+        (coordinate(rank - 1), first, "%x.next"),
     ):
-        w.lines.append(f"  {name} = {phi('i64', [('segment', begin), ('wide.run', following)])}")
+        w.lines.append(f"  {name} = {phi('i64', [('segment', start), ('wide.run', following)])}")
     w.lines.append(f"  {call}")
     w.lines.append(f"  %t.next = add nuw nsw i64 {THREAD}, {width}")
-    w.lines.append(f"  %x.next = add nuw nsw i64 {x}, {width}")
+    w.lines.append(f"  %x.next = add nuw nsw i64 {coordinate(rank - 1)}, {width}")
     w.branch(w.ins("icmp slt i64 %t.next, %wide.end"), "wide.run", "wide.done")
     w.start("wide.done")
-    w.branch(w.ins("icmp slt i64 %wide.end, %segment.stop"), "tail", "tail.done")
+    w.branch(w.ins(f"icmp slt i64 %wide.end, {stop}"), "tail", "tail.done")
     w.start("tail")
-    w.do(scalar_call("%wide.end", "%segment.stop") + place)
+    w.do(scalar_call("%wide.end", stop) + place)
     w.do("br label %tail.done")
     w.start("tail.done")
-    return w.ins(f"add i64 %x.begin, {count}")
+    return w.ins(f"add i64 {first}, {count}")
