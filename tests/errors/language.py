@@ -126,6 +126,17 @@ def calls(a: wp.array(dtype=float), n: int):
     x = math.floor(a[0])  #~ H0102
 
 
+@wp.kernel
+def iterators(a: wp.array(dtype=float), n: int):
+    for i, x in enumerate(a):  #~ H0102
+        pass
+    for i, j in zip(range(n), range(n)):  #~ H0102
+        pass
+    for i in reversed(range(n)):  #~ H0102
+        pass
+    x = range(n)  #~ H0102
+
+
 FloatArray = wp.array(dtype=float)
 
 

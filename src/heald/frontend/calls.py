@@ -57,6 +57,7 @@ _MATH_SAME |= {"exp", "log", "log2", "log10", "pow", "copysign", "isnan", "isinf
 _MATH_SAME |= {"degrees", "radians", "erf", "erfc", "cbrt"}
 _ALLOCATE = {"array", "empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros_like"}
 _MATH_OTHER = {"fabs": "abs"}
+_ITERATORS = (enumerate, filter, map, reversed, zip)  # refused before what they would iterate over
 _HINTS = {
     "eval": "a kernel is compiled; there is nothing to evaluate at run time",
     "exec": "a kernel is compiled; there is nothing to execute at run time",
@@ -64,6 +65,15 @@ _HINTS = {
     "setattr": "write the assignment; names are resolved at compile time",
     "round": "Python's round() gives an int: use wp.rint (ties to even) or wp.round (ties away)",
     "sum": "write a loop",
+    "enumerate": "loop over range(...) and index with its variable",
+    "zip": "loop over range(...) and index each with its variable",
+    "reversed": "loop over range(n - 1, -1, -1)",
+    "map": "write a loop",
+    "filter": "write a loop with an if",
+    "range": "it stands behind `in` of a for loop",
+    "divmod": "write a // b and a % b",
+    "any": "write a loop that sets a flag",
+    "all": "write a loop that sets a flag",
     "sorted": "sort on the host, or with wp.utils.radix_sort_pairs",
     "isinstance": "types are known at compile time: write `if type(x) is wp.float32`",
     "floor": "math.floor gives an int in Python: write int(wp.floor(x))",
@@ -81,6 +91,8 @@ def call(s: Session, node: ast.Call) -> Operand:
     name = intrinsic_name(obj)
     if name == "static":
         return _static(s, node)
+    if any(obj is known for known in _ITERATORS):
+        raise _unsupported(s, node, obj)
     arguments = _arguments(s, node)
     with s.at(node):
         if name is not None:
@@ -545,6 +557,13 @@ def inline(
         s.frame, s.builder.span = caller, span
 
 
+def _how_to_return(body: Sequence[ast.stmt]) -> str:
+    match body[-1]:
+        case ast.While(test=ast.Constant(value=True)):
+            return "add a return behind the loop: threads that leave an array also leave loops"
+    return "add a return at the end"
+
+
 def _identity(operand: Operand) -> object:
     return operand.type if isinstance(operand, Value) else operand
 
@@ -570,7 +589,7 @@ def _scoped(
                         "H0110",
                         f"some path of '{function.__name__}' returns nothing",
                         "control reaches the end of this function",
-                        hint="add a return at the end",
+                        hint=_how_to_return(body),
                     )
                 s.builder.emit("return")
             break
