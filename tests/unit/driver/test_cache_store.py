@@ -6,11 +6,14 @@ import errno
 import hashlib
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -151,18 +154,81 @@ def test_file_in_place_of_a_folder(tmp_path: Path, store: Store) -> None:
         path.unlink()
 
 
-@pytest.mark.skipif(IS_ROOT, reason="root may write everywhere")
-def test_read_only_folder(store: Store) -> None:
-    store.put("code", KEY, b"content")
-    (path,) = files(store)
-    os.chmod(path.parent, 0o500)
-    try:
+NOBODY = 65534
+
+
+def as_somebody_else(check: Callable[[], None]) -> None:
+    """Run a check in a child of another user; root only may become one."""
+    if not IS_ROOT:
+        pytest.skip("needs to become another user")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # this process has threads, none of which hold locks
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            check()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that every user may write to, in which each may remove their own only."""
+    folder = Path(tempfile.mkdtemp(prefix="heald-shared-"))
+    os.chmod(folder, 0o1777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_read_only_folder(shared: Path) -> None:
+    store = Store(str(shared / "heald-me"), 1 << 30)
+
+    def check() -> None:
+        store.put("code", KEY, b"content")
+        (path,) = files(store)
+        os.chmod(path.parent, 0o500)
         store.put("code", KEY, b"other")
         store.put("link", KEY, b"new")
+        store.clear()
         assert store.get("code", KEY) == b"content"
         assert store.get("link", KEY) is None
-    finally:
         os.chmod(path.parent, 0o700)
+        os.chmod(path, 0)  # and what must not be read is not there
+        assert store.get("code", KEY) is None
+
+    if IS_ROOT:  # who may write everywhere
+        as_somebody_else(check)
+    else:
+        check()
+
+
+@pytest.mark.usefixtures("_settings")
+def test_two_users_share_a_folder(shared: Path) -> None:
+    config.kernel_cache_dir = shared
+    mine = open_store()
+    assert mine is not None
+    mine.put("code", KEY, b"mine")
+
+    def check() -> None:
+        theirs = open_store()
+        assert theirs is not None
+        assert theirs.get("code", KEY) is None
+        theirs.put("code", KEY, b"theirs")
+        assert theirs.get("code", KEY) == b"theirs"
+        assert mine.get("code", KEY) is None  # no right to look into it
+        mine.put("code", KEY, b"planted")
+        mine.clear()
+
+    as_somebody_else(check)
+    assert mine.get("code", KEY) == b"mine"
+    (planted,) = {path for path in shared.iterdir() if path != Path(mine.folder)}
+    assert planted.name == f"heald-{NOBODY}"
 
 
 def test_read_only_file_system(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
