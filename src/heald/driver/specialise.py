@@ -48,7 +48,7 @@ def compile_program(
             check(wir, TABLE)
         return wir
 
-    chosen = f"{options.index} {strict_fp=} {safety=} {name=}"
+    chosen = f"{options} {safety=} {name=}"
     analysed, cache = analyse(function, types, chosen, lower)
     return Program(name, analysed, safety=safety, wide_index=wide_index, cache=cache)
 
