@@ -109,7 +109,8 @@ def test_every_code_is_provoked() -> None:
         texts = [p.read_text(encoding="utf-8") for p in files]
         missing = [code for code in codes if not any(code in text for text in texts)]
         assert not missing, f"{folder} provokes no {missing}"
-    assert sorted(set(CODES) - provoked - elsewhere) == []
+    reported = {code for code in CODES if code.startswith("H06")}  # by proofs, not raised
+    assert sorted(set(CODES) - provoked - elsewhere - reported) == []
     assert sorted(provoked & elsewhere) == []
 
 

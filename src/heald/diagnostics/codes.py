@@ -57,7 +57,6 @@ _ROWS = (
     Code("H0604", "an index overflows"),
     Code("H0605", "two threads race"),
     Code("H0606", "not proved"),
-    Code("H0607", "launch outside what is proved"),
     # H07 launch
     Code("H0701", "wrong argument count"),
     Code("H0702", "wrong argument type"),
