@@ -170,7 +170,8 @@ def _source_key(function: FunctionType, types: Sequence[Type], options: str) -> 
     if described is None:
         return ""
     plain = json.dumps([to_plain(t) for t in types])
-    return make_key("source", repr(described), plain, options)
+    host = f"{config.strict_fp=}"  # for calls in wp.static(...), which the host evaluates
+    return make_key("source", repr(described), plain, options, host)
 
 
 def cached_object(text: str, target: Target, level: int) -> bytes:

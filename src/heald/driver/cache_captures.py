@@ -30,6 +30,8 @@ from heald.types import Array, Scalar, Struct, Type, as_concrete
 Description = tuple[Any, ...]
 """Nested tuples of numbers and texts, whose ``repr`` tells all of them apart."""
 
+_MAX_PARTS = 100_000
+"""Numbers and other parts of captured values that are looked at before giving up."""
 _MAX_ARRAY = 1 << 22
 """Bytes of a numpy array that is still looked at."""
 
@@ -57,6 +59,7 @@ class _Describer:
 
     def __init__(self) -> None:
         self._met: dict[FunctionType, int] = {}
+        self._left = _MAX_PARTS
 
     def function(self, function: FunctionType, *, is_kernel: bool = False) -> Description:
         """Text, place, signature and captured values.
@@ -107,8 +110,11 @@ class _Describer:
         """A captured object by its value.
 
         Raises:
-            _OpaqueError: that is not all of it.
+            _OpaqueError: that is not all of it, or it is very large.
         """
+        self._left -= 1
+        if self._left < 0:
+            raise _OpaqueError("too large to be looked at")
         kind = type(value)
         if kind in _PLAIN:
             return (kind.__name__, value)
@@ -130,7 +136,8 @@ class _Describer:
         if isinstance(value, (FunctionType, BuiltinFunctionType)):
             return _known_function(value)
         if is_dataclass(value) and _is_own(kind):  # types, patterns, machine ops
-            return (kind.__name__, *(self.value(getattr(value, f.name)) for f in fields(value)))
+            parts = (self.value(getattr(value, f.name)) for f in fields(value))
+            return (kind.__module__, kind.__name__, *parts)
         if hasattr(value, "__heald_overloads__"):
             return self._overloads(value)
         t = as_concrete(getattr(kind, "__heald_type__", None))

@@ -454,6 +454,25 @@ def test_opaque_captures_are_lowered_each_time(writer: Writer, steps: Steps) -> 
     assert entries("program") == []
 
 
+def test_host_calls_in_static_expressions_follow_the_settings(writer: Writer) -> None:
+    text = """
+    @wp.func
+    def f(x: float): return x * x + -1.0
+    @wp.kernel(strict_fp=0)
+    def k(a: wp.array(dtype=float)):
+        a[0] = wp.static(f(1.000244140625))
+    """
+    results = []
+    try:
+        for strict in (False, True, False, True):
+            config.strict_fp = strict
+            results.append(scaled(writer, text))
+    finally:
+        config.strict_fp = False
+    assert results[:2] == results[2:]
+    assert results[0] != results[1]
+
+
 def test_notebook_cells(steps: Steps, writer: Writer) -> None:
     """Sources without a file, of one name each, as IPython gives them."""
 

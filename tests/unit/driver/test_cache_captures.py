@@ -178,6 +178,7 @@ OPAQUE = [
     "C = open",
     "C = np.zeros(1 << 20)",
     "C = iter(())",
+    "C = list(range(200_000))",
 ]
 
 
