@@ -81,9 +81,14 @@ def loop_function(case: Case, width: int, gpu: bool = False) -> str:
     """A function of one pointer per operand, one for the result, and a count of elements.
 
     b1 is one byte in memory.  The count is a multiple of the width.  On a GPU the threads of a grid
-    share the elements.
+    share the elements, and accesses are aligned as arrays are: LLVM splits an unaligned store of a
+    float into bytes of a register that ptxas then takes for a number and converts (seen with driver
+    580 on an H200).
     """
     text = Text(width)
+
+    def alignment(t: Scalar) -> int:
+        return max(1, t.bits // 8) if gpu else 1
 
     def memory_type(t: Scalar) -> str:
         stored = "i8" if t is b1 else text.element(t)
@@ -94,7 +99,8 @@ def loop_function(case: Case, width: int, gpu: bool = False) -> str:
 
     names = []
     for k, t in enumerate(case.sources):
-        value = text.ins(f"load {memory_type(t)}, ptr {address(t, f'%a{k}')}, align 1")
+        place = address(t, f"%a{k}")
+        value = text.ins(f"load {memory_type(t)}, ptr {place}, align {alignment(t)}")
         if t is b1:
             value = text.ins(f"trunc {memory_type(t)} {value} to {text.type(b1)}")
         names.append(value)
@@ -102,7 +108,8 @@ def loop_function(case: Case, width: int, gpu: bool = False) -> str:
     result = lower_op(TABLE[case.op.name], text, case.op, *names)
     if t is b1:
         result = text.ins(f"zext {text.type(b1)} {result} to {memory_type(t)}")
-    text.lines.append(f"  store {memory_type(t)} {result}, ptr {address(t, '%out')}, align 1")
+    place = address(t, "%out")
+    text.lines.append(f"  store {memory_type(t)} {result}, ptr {place}, align {alignment(t)}")
     define, first, step = (part.format(width=width) for part in (_IN_GRID if gpu else _ALONE))
     pointers = "".join(f"ptr %a{k}, " for k in range(len(case.sources)))
     body = "\n".join(text.lines)
