@@ -9,6 +9,8 @@ from typing import Any
 
 from heald.library.registry import Builtin, Overload, load_topics
 from heald.types import (
+    Array,
+    ArrayPattern,
     Matrix,
     MatrixPattern,
     Quaternion,
@@ -73,13 +75,14 @@ def signature(function: FunctionType) -> tuple[list[Any], Any]:
 def instances(extents: Mapping[str, tuple[int, ...]] = EXTENTS) -> Iterator[Instance]:
     """All of them, generic extents taking the given values.
 
-    Overloads with a parameter that is known at compile time have none, nor have those that work on
-    resources (``hash_grid_query``): these have tests of their own.
+    Overloads with a parameter that is an array or known at compile time have none, nor have those
+    that work on resources (``hash_grid_query``): these have tests of their own.
     """
     for builtin in load_topics().values():
         for overload in builtin.records:
             patterns, result = signature(overload.function)
-            if None in patterns or overload.group in RESOURCES:
+            arrays = any(isinstance(p, (Array, ArrayPattern)) for p in patterns)
+            if None in patterns or arrays or overload.group in RESOURCES:
                 continue
             for bound in _bindings([*patterns, result], extents):
                 types = tuple(substitute(p, bound) for p in patterns)

@@ -6,6 +6,7 @@ enough to judge float32 and narrower.  ``COMPOSITE``: numpy functions on float64
 trailing axes are the components; they see the argument types first.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -75,7 +76,61 @@ def _count(b: NDArray) -> NDArray:
     return b & b.dtype.type(b.dtype.itemsize * 8 - 1)
 
 
+def _bit_count(x: NDArray) -> NDArray:
+    width = x.dtype.itemsize * 8
+    return np.array([bin(int(v) % (1 << width)).count("1") for v in x])
+
+
+def _erfcinv(q: Any) -> Any:
+    """mpmath has no such function: Newton's method on the logarithm where ``q`` is small."""
+    if not 0 < q < 2:
+        raise ValueError("no real result")
+    if q > 0.5:
+        return mpmath.erfinv(1 - q)
+    target = mpmath.log(q)
+    y = mpmath.sqrt(-target)
+    for _ in range(100):
+        value = mpmath.erfc(y)
+        step = (mpmath.log(value) - target) * value * mpmath.exp(y * y) * mpmath.sqrt(mpmath.pi) / 2
+        y += step
+        if abs(step) < mpmath.mpf(2) ** -100:
+            return y
+    raise AssertionError("no convergence")
+
+
+_erf, _erfc = np.vectorize(math.erf, [float]), np.vectorize(math.erfc, [float])
+
+
+def _inverse_erf_pair(x: NDArray, q: NDArray) -> NDArray:
+    """The y from 0 up with erf(y) = x and erfc(y) = q, whichever of the two is not above 1/2."""
+    y = np.sqrt(-np.log(q)) * 0.9
+    for _ in range(60):
+        value, power = _erfc(y), np.exp(y * y) * math.sqrt(math.pi) / 2
+        step = np.where(x <= 0.5, (x - _erf(y)) * power, np.log(value / q) * value * power)
+        y = np.abs(y + step)
+        if np.abs(step).max(initial=0) < 1e-17:
+            break
+    return y
+
+
+def _erfinv64(x: NDArray) -> NDArray:
+    inside = np.abs(x) < 1
+    a = np.where(inside, np.abs(x), 0.25)
+    y = np.copysign(_inverse_erf_pair(a, 1 - a), x)
+    y = np.where(np.abs(x) == 1, np.copysign(np.inf, x), np.where(inside, y, np.nan))
+    return np.where(x == 0, x, y)
+
+
+def _erfcinv64(q: NDArray) -> NDArray:
+    inside = (q > 0) & (q < 2)
+    b = np.where(inside, np.minimum(q, 2 - q), 0.75)
+    y = np.copysign(_inverse_erf_pair(1 - b, b), 1 - q)
+    y = np.where(q == 1, 0.0, y)
+    return np.where(q == 0, np.inf, np.where(q == 2, -np.inf, np.where(inside, y, np.nan)))
+
+
 EXACT: dict[str, Numpy] = {
+    "bit_count": _bit_count,
     "add": np.add,
     "sub": np.subtract,
     "mul": _spread(np.multiply),
@@ -128,6 +183,8 @@ EXACT: dict[str, Numpy] = {
 }
 
 MPMATH: dict[str, Callable[..., Any]] = {
+    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
+    "erfcinv": _erfcinv,
     "rsqrt": lambda x: 1 / mpmath.sqrt(x),
     "degrees": mpmath.degrees,
     "radians": mpmath.radians,
@@ -136,6 +193,11 @@ MPMATH: dict[str, Callable[..., Any]] = {
 }
 
 FLOAT64: dict[str, Numpy] = {
+    "cbrt": np.cbrt,
+    "erf": _erf,
+    "erfc": _erfc,
+    "erfinv": _erfinv64,
+    "erfcinv": _erfcinv64,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "degrees": np.degrees,
     "radians": np.radians,

@@ -425,7 +425,8 @@ def _class_types(
 ) -> dict[str, Scalar] | None:
     """The type that each type class of a signature stands for: where its arguments meet.
 
-    A component type counts too, so that literals next to a ``vec3d`` become float64.
+    The types of components and of array elements count too, so that literals next to a ``vec3d``
+    become float64.
     """
     groups: dict[TypeClass, list[Scalar | Literal | None]] = {}
     for parameter in parameters:
@@ -433,8 +434,7 @@ def _class_types(
         if isinstance(pattern, TypeClass):
             groups.setdefault(pattern, []).append(_scalar_or_literal(operand))
         elif isinstance(cls := getattr(pattern, "dtype", None), TypeClass):
-            component = composite_scalar(operand.type) if isinstance(operand, Value) else None
-            groups.setdefault(cls, []).append(component)
+            groups.setdefault(cls, []).append(_component_of(operand))
     out = {}
     for cls, given in groups.items():
         t = _common_type(given)
@@ -444,6 +444,14 @@ def _class_types(
             return None
         out[cls.name] = t
     return out
+
+
+def _component_of(operand: Operand) -> Scalar | None:
+    """The scalar type of a composite value, or of the elements of an array of scalars."""
+    t = operand.type if isinstance(operand, Value) else None
+    if isinstance(t, Array):
+        return t.dtype if isinstance(t.dtype, Scalar) else None
+    return None if t is None else composite_scalar(t)
 
 
 def _scalar_or_literal(operand: Operand) -> Scalar | Literal | None:

@@ -9,6 +9,8 @@ from heald.types import (
     INT,
     SCALAR,
     Anything,
+    Array,
+    ArrayPattern,
     Matrix,
     MatrixPattern,
     Pattern,
@@ -82,6 +84,12 @@ def Xform(dtype: Any) -> Pattern:  # noqa: N802
     return Transform(t) if isinstance(t, ScalarType) else TransformPattern(t)
 
 
+def Arr(dtype: Any, ndim: int) -> Pattern:  # noqa: N802
+    """The type of arrays of some rank, or the pattern where the element type is generic."""
+    t = as_type(dtype)
+    return Array(t, ndim) if isinstance(t, ScalarType) else ArrayPattern(t, ndim)
+
+
 @m.intrinsic("static")
 def static(value: Any) -> Any:
     """``for i in static(range(n))`` is unrolled; anything else is evaluated at compile time."""
@@ -90,6 +98,7 @@ def static(value: Any) -> Any:
 
 __all__ = [
     "Anything",
+    "Arr",
     "C",
     "Float",
     "Full",

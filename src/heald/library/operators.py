@@ -3,7 +3,23 @@
 The products of matrices, quaternions and transforms are in the files of these.
 """
 
-from heald.library.language import C, Float, Int, Mat, N, Quat, R, Scalar, Vec, Xform, bool_
+from heald.library.language import (
+    Anything,
+    C,
+    Float,
+    Int,
+    Mat,
+    N,
+    Quat,
+    R,
+    Scalar,
+    Vec,
+    Xform,
+    bool_,
+    int32,
+    m,
+    static,
+)
 from heald.library.registry import Exact, builtin
 
 GROUP = "Operators"
@@ -227,3 +243,44 @@ def invert(a: Int) -> Int:
     -1
     """
     return ~a
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def bit_count(x: Int) -> int32:
+    """The number of ones in the two's complement of ``x``: of its own width, unlike Python's
+    ``int.bit_count``, which counts those of the absolute value.
+
+    >>> wp.bit_count(-1)
+    32
+    """
+    return int32(m.popcount(x))
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def cast(a: Scalar, dtype) -> Anything:
+    """The bits of ``a`` read as the type ``dtype`` of the same size, in kernels:
+    ``wp.cast(x, wp.float32)``.
+
+    Vectors become vectors of equal length and matrices matrices of equal shape, component by
+    component.  ``dtype`` is known at compile time.
+    """
+    return m.bitcast(a, dtype)
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def cast(a: Vec(Scalar, N), dtype) -> Anything:
+    y = dtype()
+    component = type(y).dtype
+    for i in static(range(len(a))):
+        y[i] = m.bitcast(a[i], component)
+    return y
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def cast(a: Mat(Scalar, R, C), dtype) -> Anything:
+    y = dtype()
+    component = type(y).dtype
+    for i in static(range(type(a).rows)):
+        for j in static(range(type(a).cols)):
+            y[i, j] = m.bitcast(a[i, j], component)
+    return y
