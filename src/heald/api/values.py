@@ -16,7 +16,6 @@ from heald.types import (
     FLOATS,
     Matrix,
     MatrixPattern,
-    Pattern,
     Quaternion,
     QuaternionPattern,
     Scalar,
@@ -38,8 +37,6 @@ from heald.types import (
     u32,
     u64,
 )
-
-ClassOrPattern = type[HostValue] | Pattern
 
 
 def vector(length: Any, dtype: Any) -> Any:

@@ -11,7 +11,7 @@ from heald.codegen.writer import Writer
 from heald.diagnostics import InternalError
 from heald.ir import Kernel, Op, Value, op_ids, walk
 from heald.passes.facts import is_guarded
-from heald.types import Array, Scalar, Type, b1, i32, i64, leaves, size_of
+from heald.types import Array, Scalar, Type, i32, i64, leaves, size_of
 
 FAULTED = "%faulted"
 FAULT_PLACE = "%fault.place"
@@ -177,8 +177,3 @@ def parameter_leaves(kernel: Kernel) -> list[ParameterLeaf]:
         for k, leaf in enumerate(leaves(param.type))
         if (param, k) in used
     ]
-
-
-def condition_zero() -> str:
-    """False."""
-    return literal(b1, False)

@@ -45,8 +45,7 @@ class Options:
 
     Attributes:
         index: type of ``tid()``, ``a.shape[k]`` and the default of ``range``: i32, or i64 where a
-        launch
-            dim or an extent reaches 2^31.
+            launch dim or an extent reaches 2^31.
         strict_fp: emit no fma.
     """
 

@@ -195,7 +195,7 @@ def read_source(function: FunctionType) -> FunctionSource:
 
     Raises:
         CompileError: H0106, the source is not available, is no longer what was compiled, or is a
-        lambda.  H0101, it is a coroutine.
+            lambda.  H0101, it is a coroutine.
     """
     file = function.__code__.co_filename
     lines, scope = _definition_of(function)
@@ -392,7 +392,7 @@ def parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
 
     Raises:
         CompileError: H0104 for ``*args``, ``**kwargs``; H0207 for an annotation that cannot be
-        evaluated.
+            evaluated.
     """
     found = _PARAMETERS.get(function)
     if found is None:

@@ -33,11 +33,6 @@ def round_half(x: float) -> float:
     return rounded
 
 
-def round_single(x: float) -> float:
-    """A float64 rounded to float32."""
-    return c_float(x).value
-
-
 def round_brain(x: float) -> float:
     """A float64 rounded to float32 and that to bfloat16."""
     x = c_float(x).value

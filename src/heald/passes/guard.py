@@ -60,9 +60,9 @@ def guard(
         kernel: what to guard.
         proofs: verdicts by id; what has none is open.
         bounds: for the variant that runs only where the launch condition holds: conditional
-        verdicts count. safety: ``unchecked`` leaves the guards of arrays out, never those of
-        divisors, steps, handles and
-            assertions.  The other modes are the same here.
+            verdicts count.
+        safety: ``unchecked`` leaves the guards of arrays out, never those of divisors, steps,
+            handles and assertions.  The other modes are the same here.
     """
     if safety not in _SAFETY:
         raise InternalError(f"safety is one of {', '.join(sorted(_SAFETY))}, not {safety!r}")

@@ -31,25 +31,14 @@ class Intervals:
     Attributes:
         proved: obligations that hold in every launch.
         proved_under: those that hold in every launch that fulfils ``conditional``, those of
-        ``proved`` left
-            out.
+            ``proved`` left out.
         conditional: speaks of dims, shapes and by-value integers; always true when ``proved_under``
-        is empty.
+            is empty.
     """
 
     proved: frozenset[Op]
     proved_under: frozenset[Op]
     conditional: LaunchCondition
-
-    @property
-    def nonzero_divisors(self) -> frozenset[Op]:
-        """Divisions whose divisor is never 0, in any launch."""
-        return frozenset(op for op in self.proved if op.name in DIVISIONS)
-
-    @property
-    def nonzero_steps(self) -> frozenset[Op]:
-        """Loops whose step is never 0, in any launch."""
-        return frozenset(op for op in self.proved if op.name == "for")
 
     def verdicts(self, kernel: Kernel) -> dict[int, Verdict]:
         """What ``guard`` takes, by id; ``kernel`` is the one that was analysed."""

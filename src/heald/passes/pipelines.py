@@ -86,8 +86,7 @@ def run_pipeline(
 
     Raises:
         InternalError: a pass made a malformed kernel; the message names it and the files that hold
-        the kernel
-            before and after it.  Or ``stop_after`` names no pass of the pipeline.
+            the kernel before and after it.  Or ``stop_after`` names no pass of the pipeline.
     """
     names = [pass_name(function) for function in passes]
     if stop_after is not None and stop_after not in names:

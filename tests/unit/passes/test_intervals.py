@@ -617,9 +617,8 @@ def test_divisors_and_steps():
     kernel = kernel_of(text)
     found = analyse_intervals(kernel)
     ops = {kernel.name_of(op.results[0]): op for op in walk(kernel.body) if op.results}
-    assert found.nonzero_divisors == {ops["q"], ops["t"]}
     loops = [op for op in walk(kernel.body) if op.name == "for"]
-    assert found.nonzero_steps == {loops[0]}
+    assert found.proved == {ops["q"], ops["t"], loops[0]}
     # %k is tested by the launch; nothing can save a division by 0.
     assert ops["r"] in found.proved_under
     assert ops["s"] not in found.proved | found.proved_under
