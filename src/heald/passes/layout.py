@@ -26,13 +26,20 @@ def assume_unit(kernel: Kernel) -> Kernel:
 
 
 def array_places(kernel: Kernel) -> tuple[ArrayPlace, ...]:
-    """The array parameters, and array leaves of parameters, that a kernel uses."""
+    """The array parameters, and array leaves of parameters, that a kernel uses.
+
+    Where a parameter goes elsewhere as a whole, so may each of its leaves.
+    """
+    params = frozenset(kernel.params)
     used = set()
     for op in walk(kernel.body):
-        if op.name == "extract":
-            used.add((op.operands[0], op.attrs["leaf"]))
-        else:
-            used.update((v, 0) for v in op.operands)
+        for value in op.operands:
+            if value not in params:
+                continue
+            if op.name == "extract":
+                used.add((value, op.attrs["leaf"]))
+            else:
+                used.update((value, k) for k in range(len(leaves(value.type))))
     return tuple(
         ArrayPlace(n, k, leaf.ndim, size_of(leaf.dtype))
         for n, param in enumerate(kernel.params)
