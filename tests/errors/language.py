@@ -261,6 +261,13 @@ def compile_time(a: wp.array(dtype=float), n: int):
     wp.printf("%f", n)  #~ H0201
 
 
+@wp.kernel
+def printing(a: wp.array(dtype=float), n: int):
+    wp.printf("%1000d", n)  #~ H0107
+    wp.printf("%.1000f", a[0])  #~ H0107
+    wp.printf("%A", 1.0)  #~ H0107
+
+
 lambda_kernel = wp.kernel(lambda a: None)  #~ H0106
 
 wp.kernel(3)  #~ H0102

@@ -10,8 +10,8 @@ from heald.api.kernel import Kernel, Module
 from heald.diagnostics import CompileError, Diagnostic, LaunchError
 from heald.driver import Analysed, Program, write_whole
 from heald.ir import Kernel as WirKernel
-from heald.ir import dump_kernels, load_kernels
-from heald.ops import TABLE
+from heald.ir import dump_kernels, load_kernels, walk
+from heald.ops import TABLE, misprint
 from heald.types import Anything, Type
 
 _INDEX = "index"
@@ -69,6 +69,8 @@ def load_ir(path: str | os.PathLike[str]) -> Kernel:
     if not file.kernels or len(widths) != len(file.kernels):
         message = f"'{os.fspath(path)}' is a file of kernels, but was not written by wp.save_ir"
         raise CompileError(Diagnostic("H0903", message))
+    for wir in file.kernels:
+        _check_prints(wir)
     by_types: dict[tuple[tuple[Type, ...], bool], WirKernel] = {}
     for wir, width in zip(file.kernels, widths, strict=True):
         by_types[tuple(p.type for p in wir.params), width == _WIDE] = wir
@@ -83,6 +85,15 @@ def load_ir(path: str | os.PathLike[str]) -> Kernel:
     generic = len({types for types, _ in by_types}) > 1
     patterns = tuple((first.name_of(p), Anything if generic else p.type) for p in first.params)
     return Kernel(first.name, Module(str(path)), lambda: patterns, compile_for, {})
+
+
+def _check_prints(wir: WirKernel) -> None:
+    for op in walk(wir.body):
+        why = misprint(op) if op.name == "printf" else ""
+        if why:
+            raise CompileError(
+                Diagnostic("H0904", f"printf of kernel '{wir.name}': {why}", op.span)
+            )
 
 
 def _not_stored(name: str, wide: bool) -> Diagnostic:

@@ -63,7 +63,10 @@ def display_width(text: str) -> int:
 
 def source_line(span: Span) -> str | None:
     """The first source line of ``span`` without its line break, or None when the file is gone."""
-    line = linecache.getline(span.file, span.line)
+    try:
+        line = linecache.getline(span.file, span.line)
+    except ValueError:  # a name that no file can have, such as one with a zero byte
+        return None
     return line.rstrip("\r\n").expandtabs(1) if line else None
 
 

@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 
 from heald.artifact import PrintFormat, PrintRecord
+from heald.ops import conversions_of
+from heald.types import BY_NAME
+
+_CHARACTERS = sys.maxunicode + 1
 
 
 def print_records(
@@ -19,12 +23,21 @@ def print_records(
     if note:
         text += note + "\n"
     if text:
+        _write(text)
+
+
+def _write(text: str) -> None:
+    try:
         sys.stdout.write(text)
-        sys.stdout.flush()
+    except UnicodeEncodeError as error:
+        sys.stdout.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
+    sys.stdout.flush()
 
 
 def _text(form: PrintFormat, values: Sequence[bool | int | float]) -> str:
-    shown = tuple(_shown(v, kind) for v, kind in zip(values, form.kinds, strict=True))
+    letters = conversions_of(form.text)
+    assert letters is not None, "the type rule of printf looked at it"
+    shown = tuple(map(_shown, values, form.kinds, letters))
     return form.text % shown
 
 
@@ -38,7 +51,11 @@ class _Number(float):
         return self.text
 
 
-def _shown(value: bool | int | float, kind: str) -> Any:
+def _shown(value: bool | int | float, kind: str, letter: str) -> Any:
+    if letter in "uxXo":
+        return int(value) & ((1 << BY_NAME[kind].bits) - 1)  # as C shows negative numbers
+    if letter == "c":
+        return chr(int(value)) if 0 <= value < _CHARACTERS else "\ufffd"
     if kind in ("f32", "f16"):
         number = _Number(value)
         number.text = str(np.float32(value) if kind == "f32" else np.float16(value))

@@ -24,6 +24,7 @@ from heald.frontend.operands import (
 )
 from heald.frontend.session import Session, near_miss
 from heald.ir import ATOMICS, Value
+from heald.ops import MAX_WIDTH
 from heald.types import (
     Array,
     Matrix,
@@ -323,7 +324,7 @@ def _emit_print(s: Session, text: str, values: list[Value]) -> None:
 
 @_intrinsic("printf")
 def _printf(s: Session, arguments: Arguments) -> Operand:
-    """C's printf with the conversions d i u x X o c e E f F g G a A."""
+    """C's printf with the conversions d i u x X o c e E f F g G."""
     template, *rest = arguments.only_positional(s) or (Static(None),)
     if not (isinstance(template, Static) and isinstance(template.object, str)):
         raise s.refuse(
@@ -341,7 +342,7 @@ def _printf(s: Session, arguments: Arguments) -> Operand:
     for letter, operand in zip(letters, rest, strict=True):
         place = arguments.at(operand)
         value = as_value(s, place, s.as_number(place, operand))
-        wants_float = letter in "eEfFgGaA"
+        wants_float = letter in "eEfFgG"
         t = value.type
         if not isinstance(t, Scalar) or (t.is_float != wants_float):
             kind = "a float" if wants_float else "an integer"
@@ -359,12 +360,16 @@ def _parse_template(s: Session, node: ast.AST, text: str) -> tuple[str, list[str
         flags, width, precision, letter = match.groups()
         if letter == "%":
             return "%%"
-        if letter not in "diuxXoceEfFgGaA":
+        if letter not in "diuxXoceEfFgG":
             raise s.refuse(
                 node,
                 "H0107",
                 f"printf knows no conversion '{match.group()}'",
-                hint="integers: d i u x X o c, floats: e f g a; print(...) prints anything",
+                hint="integers: d i u x X o c, floats: e f g; print(...) prints anything",
+            )
+        if max(len(width), len(precision or ".") - 1) > len(str(MAX_WIDTH)):
+            raise s.refuse(
+                node, "H0107", f"printf prints at most {MAX_WIDTH} columns for '{match.group()}'"
             )
         letters.append(letter)
         return f"%{flags}{width}{precision or ''}{letter}"

@@ -16,19 +16,23 @@ from heald.ops.definition import (
     define,
     encoded_as,
 )
+from heald.ops.effects import MAX_WIDTH, conversions_of, misprint
 from heald.ops.lowering import lower_op
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
 __all__ = [
+    "MAX_WIDTH",
     "TABLE",
     "Emit",
     "Handled",
     "NoAdjoint",
     "OpDef",
     "Smt",
+    "conversions_of",
     "define",
     "encoded_as",
     "lower_op",
+    "misprint",
 ]

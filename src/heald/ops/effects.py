@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from heald.ir import Effect, Op
 from heald.ops.definition import Handled, NoAdjoint, OpDef, define
 from heald.ops.rules import Answer, count_refusal
@@ -24,6 +26,28 @@ def _assert(op: Op) -> Answer:
     return _condition(op)
 
 
+MAX_WIDTH = 999
+"""The largest width and precision of a conversion that ``printf`` prints."""
+_CONVERSION = re.compile(r"%[-+ #0]*(\d*)(?:\.(\d+))?([A-Za-z%])")
+_FOR_INTEGERS = "diuxXoc"
+_FOR_FLOATS = "eEfFgG"
+
+
+def conversions_of(text: str) -> str | None:
+    """The letters that say how ``printf`` prints its operands; None for a text that cannot be
+    printed."""
+    found = list(_CONVERSION.finditer(text))
+    if "%" in _CONVERSION.sub("", text):
+        return None
+    for match in found:
+        *sizes, letter = match.groups()
+        if letter not in f"s%{_FOR_INTEGERS}{_FOR_FLOATS}":
+            return None
+        if any(len(size or "") > 3 for size in sizes):  # 1000 > MAX_WIDTH
+            return None
+    return "".join(m.group(3) for m in found if m.group() != "%%")
+
+
 def _printf(op: Op) -> Answer:
     for name in ("text", "kinds"):
         if not isinstance(op.attrs.get(name), str):
@@ -32,6 +56,21 @@ def _printf(op: Op) -> Answer:
         if not isinstance(value.type, Scalar):
             return f"prints scalars, not {value.type}"
     return ()
+
+
+def misprint(op: Op) -> str:
+    """Why a ``printf`` from a file cannot print its operands; empty where it can."""
+    text, kinds = str(op.attrs["text"]), ",".join(str(value.type) for value in op.operands)
+    if op.attrs["kinds"] != kinds:
+        return f"it prints {kinds or 'nothing'}, but kinds is {op.attrs['kinds']!r}"
+    letters = conversions_of(text)
+    if letters is None or len(letters) != len(op.operands):
+        return f"{text!r} does not print {len(op.operands)} operands"
+    for letter, value in zip(letters, op.operands, strict=True):
+        assert isinstance(value.type, Scalar)
+        if letter != "s" and (letter in _FOR_FLOATS) != value.type.is_float:
+            return f"%{letter} does not print {value.type}"
+    return ""
 
 
 _FAULTS = Handled("it records a fault of the thread")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import heald as wp
-from heald.ir import dump_kernels
+from heald.ir import dump_kernels, load_kernels, parse, to_text
+from heald.ops import TABLE
 
 
 @wp.func
@@ -82,3 +83,32 @@ def test_other_files_are_refused(tmp_path):
         wp.load_ir(path)
     with pytest.raises(OSError, match="nowhere"):
         wp.load_ir(tmp_path / "nowhere")
+
+
+@wp.kernel
+def shown(a: wp.array(dtype=float)):
+    wp.printf("%d is %.2f\n", wp.tid(), a[0])
+
+
+WRONG_PRINTS = [
+    ("%d is %.2f", "%d is %"),
+    ("%d is %.2f", "%d is"),
+    ("%d is %.2f", "%d is %d"),
+    ("%d is %.2f", "%d is %A"),
+    ("%d is %.2f", "%d is %.1000f"),
+    ("%d is %.2f", "%d is %(x)f"),
+    ("i32,f32", "i32,i32"),
+    ("i32,f32", "f32"),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong"), WRONG_PRINTS)
+def test_a_file_whose_prints_cannot_be_printed_is_refused(tmp_path, right, wrong):
+    path = tmp_path / "shown.heald"
+    wp.save_ir(shown, path)
+    file = load_kernels(path.read_bytes(), TABLE)
+    assert wp.load_ir(path).key == "shown"
+    text = to_text(file.kernels[0]).replace(right, wrong)
+    path.write_bytes(dump_kernels([parse(text, TABLE)], metadata=file.metadata))
+    with pytest.raises(wp.CompileError, match=r"H0904\]: printf of kernel 'shown'"):
+        wp.load_ir(path)

@@ -1,5 +1,8 @@
 """Programs: variants, faults, prints, debugging output, index widths."""
 
+import io
+import sys
+
 import numpy as np
 import pytest
 
@@ -50,6 +53,11 @@ def chatty(a: wp.array(dtype=float), v: wp.vec3):
     if i % 2 == 0:
         print("even", i, a[i], v)  # noqa: T201 - a kernel's print
     wp.printf("%d: %.3f%%\n", i, a[i])
+
+
+@wp.kernel
+def in_c(x: int, c: int):
+    wp.printf("%x %o %u %X %d|%c|%c\n", x, x, wp.int8(x), wp.uint8(x), x, c, x)
 
 
 def guards(kernel):
@@ -186,3 +194,16 @@ def test_a_kernel_that_does_not_type_with_wide_indices_is_refused():
     assert "H0210" in text
     assert "out[0] = a.shape[0]" in text
     assert "wp.int32(...)" in text
+
+
+@pytest.mark.parametrize(("c", "shown"), [(65, "A"), (0x10FFFF + 1, "\ufffd"), (-5, "\ufffd")])
+def test_numbers_print_as_in_c_and_characters_never_fail(device, capsys, c, shown):
+    wp.launch(in_c, dim=1, inputs=[-1, c], device=device)
+    assert capsys.readouterr().out == f"ffffffff 37777777777 255 FF -1|{shown}|\ufffd\n"
+
+
+def test_what_the_terminal_cannot_show_is_escaped(device, monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    wp.launch(in_c, dim=1, inputs=[0, 0xD800], device=device)
+    assert out.buffer.getvalue() == b"0 0 0 0 0|\\ud800|\0\n"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from strategies import composites, kernels
 
 from heald.diagnostics import InternalError, Span
+from heald.diagnostics.spans import source_line
 from heald.ir import Builder, Kernel, Op, Region, Value, check, equal, parse, to_text, walk
 from heald.ir.text import attr_text
 from heald.ops import TABLE
@@ -183,3 +184,7 @@ def test_equal_spans_share_a_row_and_calls_come_first() -> None:
         '!1 = "lib.py" 8:4-9:2 at !0',
         '!2 = "k.py" 1:0-4:1',
     ]
+
+
+def test_a_place_in_a_file_that_cannot_exist_has_no_source_line() -> None:
+    assert source_line(Span("no\0file", 1, 0, 1, 1)) is None
