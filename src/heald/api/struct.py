@@ -248,6 +248,9 @@ def _default(t: Type) -> Any:
 def _wrong_type(t: Type, value: object, what: str, hint: str = "") -> Diagnostic:
     given = getattr(value, "__heald_type__", None)
     shown = f"a {spell(given)}" if given is not None else describe(value)
+    if given is not None and spell(given) == spell(t):
+        shown = f"one of another struct {spell(t)}"
+        hint = hint or f"{spell(t)} was defined again: make the value anew"
     return Diagnostic("H0201", f"{what} takes a {spell(t)}, not {shown}", hint=hint)
 
 
@@ -386,8 +389,7 @@ def _annotations(cls: type) -> dict[str, Any]:
 
 
 class _Refusal:
-    """Why a member cannot be: the end of a sentence, the fact under the carets, and what to type.
-    """
+    """Why a member cannot be: the end of a sentence, the fact under the carets, and what to type."""
 
     __slots__ = ("hint", "label", "why")
 

@@ -458,3 +458,15 @@ def test_structs_of_equal_name_and_fields_are_one_type():
     outer = Struct("Unseen", (("x", types.f32),))
     assert struct_class(outer) is struct_class(outer)
     assert struct_class(outer)(x=1.0).x == 1.0
+
+
+def test_a_value_of_a_struct_that_was_defined_again_is_told_apart() -> None:
+    old, new = struct_named("Again", types.i32), struct_named("Again", types.f32)
+    t = new.__heald_type__
+    with pytest.raises(TypingError, match="s takes a Again, not one of another struct Again") as e:
+        make_value(t, take_leaves(t, old(), "s"))
+    assert "make the value anew" in str(e.value)
+
+
+def struct_named(name: str, kind: object) -> typing.Any:
+    return struct(type(name, (), {"__annotations__": {"x": kind}}))
