@@ -135,9 +135,13 @@ class Session:
 
     def expression(self, node: ast.expr) -> Operand:
         """Lower an expression; its ops get its place."""
-        with self.at(node):
+        before, here = self.builder.span, self.span(node)
+        self.builder.span = here
+        try:
             operand = self._expression(self, node)
-        return Literal(operand.value, self.span(node)) if isinstance(operand, Literal) else operand
+        finally:
+            self.builder.span = before
+        return Literal(operand.value, here) if isinstance(operand, Literal) else operand
 
     def block(self, statements: Sequence[ast.stmt]) -> bool:
         """Lower statements; False when control cannot fall out of their end."""
