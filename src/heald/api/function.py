@@ -34,6 +34,10 @@ class Function:
         if functions:
             functools.update_wrapper(self, functions[0])
 
+    def __reduce__(self) -> str:
+        """It is copied and pickled by its name, as functions are."""
+        return str(getattr(self, "__qualname__", self.key))
+
     @property
     def func(self) -> FunctionType:
         """The Python function of the first overload."""

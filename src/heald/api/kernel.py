@@ -87,6 +87,10 @@ class Kernel:
         self._programs: dict[tuple[Key, str, bool], Program] = {}
         self._lock = Lock()
 
+    def __reduce__(self) -> str:
+        """A kernel is copied and pickled by its name, as functions are."""
+        return str(getattr(self, "__qualname__", self.key))
+
     @property
     def module(self) -> Module:
         """The module it belongs to."""

@@ -1,5 +1,7 @@
 """Kernels in files."""
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -83,6 +85,16 @@ def test_other_files_are_refused(tmp_path):
         wp.load_ir(path)
     with pytest.raises(OSError, match="nowhere"):
         wp.load_ir(tmp_path / "nowhere")
+
+
+def test_kernels_and_functions_are_copied_and_pickled_by_name(tmp_path):
+    for made in (scale, generic, twice):
+        assert copy.copy(made) is copy.deepcopy(made) is pickle.loads(pickle.dumps(made)) is made
+    wp.save_ir(scale, tmp_path / "scale.heald")
+    loaded = wp.load_ir(tmp_path / "scale.heald")
+    assert copy.deepcopy(loaded) is loaded
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(loaded)
 
 
 @wp.kernel
