@@ -219,6 +219,7 @@ def rounds_for(seconds: float) -> int:
         rounds *= 2
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("recorded", [False, True])
 def test_an_interrupt_comes_when_the_launch_has_ended(path: str, recorded: bool) -> None:
     rounds = rounds_for(0.2)

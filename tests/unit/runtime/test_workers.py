@@ -114,6 +114,7 @@ def test_nothing_is_kept_afterwards(team):
     assert gone() is None
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_waits_for_the_end(team):
     ended = []
     started = threading.Event()
