@@ -246,16 +246,33 @@ def attribute(s: Session, node: ast.Attribute) -> Operand:
     raise no_part(s, node, base.type)
 
 
+_ELSEWHERE = {
+    "hash_grid_point_id": "write tid(): a thread may take any point",
+    "hash_grid_query_next": "write `for j in wp.hash_grid_query(grid, point, radius):`",
+    "vector": "write wp.types.vector(length=..., dtype=...) outside of the kernel",
+    "matrix": "write wp.types.matrix(shape=..., dtype=...) outside of the kernel",
+    "pi": "write math.pi",
+    "PI": "write math.pi",
+    "inf": "write math.inf",
+    "INF": "write math.inf",
+    "nan": "write math.nan",
+    "NAN": "write math.nan",
+}
+"""Names of Warp, and what stands for them here."""
+
+
 def _captured_attribute(s: Session, node: ast.Attribute, owner: Any) -> Operand:
     try:
         value = getattr(owner, node.attr)
     except AttributeError:
+        name = getattr(owner, "__name__", type(owner).__name__)
         near = near_miss(node.attr, dir(owner))
+        hint = f"did you mean {near}?" if near else ""
         raise s.refuse(
             node,
             "H0303",
-            f"'{getattr(owner, '__name__', type(owner).__name__)}' has no attribute '{node.attr}'",
-            hint=f"did you mean {near}?" if near else "",
+            f"'{name}' has no attribute '{node.attr}'",
+            hint=_ELSEWHERE.get(node.attr, hint) if name == "heald" else hint,
         ) from None
     except Exception as error:  # noqa: BLE001 - a property may raise anything
         raise s.refuse(
