@@ -40,7 +40,11 @@ _PLACES = {
     "api.storage": "save_ir load_ir",
     "api.array": "array array1d array2d array3d array4d",
     "api.creation": "zeros zeros_like ones ones_like full full_like empty empty_like copy clone "
-    "from_numpy",
+    "from_numpy from_ptr",
+    "api.indexed": "indexedarray",
+    "api.dlpack": "from_dlpack",
+    "interop.torch": "from_torch to_torch dtype_from_torch dtype_to_torch device_from_torch "
+    "device_to_torch",
     "api.devices": "ScopedDevice ScopedTimer get_devices get_preferred_device is_cpu_available "
     "is_cuda_available is_device_available get_cuda_devices get_cuda_device_count "
     "synchronize_device",

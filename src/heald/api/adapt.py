@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from heald.api.array import array
+from heald.api.indexed import indexedarray
 from heald.api.kernel import Kernel
 from heald.api.scalars import Misfit, convert, describe
 from heald.api.struct import spell, take_leaves
@@ -160,7 +161,9 @@ def _array_argument(
             kernel,
             name,
             f"is {expected}, not {describe(value)}",
-            "make one with wp.array(...) or wp.zeros(...)",
+            "kernels take no indexed arrays: pass x.contiguous(), or the array and its indices"
+            if isinstance(value, indexedarray)
+            else "make one with wp.array(...) or wp.zeros(...)",
         )
     expected_dtype, expected_ndim = _wanted(pattern)
     if expected_dtype is not None and value.element_type is not expected_dtype:

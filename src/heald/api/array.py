@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 from types import EllipsisType
 from typing import Any
@@ -22,12 +22,14 @@ from heald.api.array_input import (
     read_data,
 )
 from heald.api.array_types import annotation, is_type, public_type
+from heald.api.array_views import reshape_extents, transpose_layout, view_layout
 from heald.api.indexing import find_view, key_text
 from heald.api.scalars import is_number
 from heald.api.struct import make_value, spell, take_leaves
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.runtime import (
     Device,
+    ForeignMemory,
     allocate,
     byte_size,
     byte_span,
@@ -74,9 +76,12 @@ class array:  # noqa: N801 - the name that users know
         strides: byte strides of the memory at ``ptr``.
         ptr: address of element (0, ..., 0).
         device: where the array lives; the current device by default.
-        copy: False shares the memory of ``data``, which must be a numpy array that needs no
-            conversion.
+        copy: False shares the memory of ``data``, which must be a numpy array or another buffer
+            (memoryview, mmap, bytearray) that needs no conversion.
+        deleter: called with ``ptr`` and the number of bytes when nothing uses the memory at ``ptr``
+            any more: no array, no view, no numpy array made of them.
         ndim: number of dimensions, checked.
+        requires_grad: must be False.
 
     Raises:
         TypingError: data or dtype is of a wrong type, or numbers do not fit (H0207, H0712).
@@ -116,9 +121,12 @@ class array:  # noqa: N801 - the name that users know
         ptr: int | None = None,
         device: Any = None,
         copy: bool = True,
+        deleter: Callable[[int, int], object] | None = None,
         ndim: Any = None,
+        requires_grad: bool = False,
     ) -> Any:
         """An array, or without data, shape and ptr the type of one."""
+        refuse_gradients(requires_grad)
         if data is None and shape is None and ptr is None:
             return annotation(dtype, ndim)
         if is_type(data):
@@ -135,9 +143,11 @@ class array:  # noqa: N801 - the name that users know
         extents = None if shape is None else check_shape(shape)
         if strides is not None and ptr is None:
             raise bad_shape("strides= describes memory at ptr=, which is missing")
+        if deleter is not None and ptr is None:
+            raise bad_shape("deleter= gives memory at ptr= back, which is missing")
         place = get_device(device)
         if ptr is not None:
-            made = _from_ptr(data, ptr, element, extents, strides, place)
+            made = _from_ptr(data, ptr, element, extents, strides, place, deleter)
         elif data is not None:
             made = _from_data(data, element, extents, place, copy)
         else:
@@ -229,6 +239,11 @@ class array:  # noqa: N801 - the name that users know
         return self._read_only
 
     @property
+    def requires_grad(self) -> bool:
+        """Does it keep a gradient?  No."""
+        return False
+
+    @property
     def is_contiguous(self) -> bool:
         """Do the elements follow each other without gaps, last dimension fastest?"""
         return self._strides == contiguous_strides(self._shape, self.itemsize)
@@ -270,22 +285,37 @@ class array:  # noqa: N801 - the name that users know
         Raises:
             LaunchError: the array is not contiguous, or the sizes differ (H0711).
         """
-        given = shape[0] if len(shape) == 1 else shape
-        wanted = list(given) if isinstance(given, (tuple, list)) else [given]
-        if wanted.count(-1) == 1:
-            rest = -prod(wanted)
-            if rest <= 0 or self.size % rest:
-                raise bad_shape(f"{self.size} elements do not divide into shape {given}")
-            wanted[wanted.index(-1)] = self.size // rest
-        extents = check_shape(wanted)
-        if prod(extents) != self.size:
-            raise bad_shape(f"{self.size} elements of shape {self._shape} do not make {extents}")
+        extents = reshape_extents(shape[0] if len(shape) == 1 else shape, self._shape)
         if not self.is_contiguous:
             raise bad_shape(
                 f"an array with gaps (strides {self._strides}) cannot be reshaped without a copy",
                 "use a.contiguous().reshape(...)",
             )
         return self._view(self._ptr, extents, contiguous_strides(extents, self.itemsize))
+
+    def transpose(self, axes: Any = None) -> array:
+        """A view with the dimensions in the order of ``axes``, in reverse by default.
+
+        Raises:
+            LaunchError: ``axes`` do not name each dimension once (H0711).
+        """
+        return self._view(self._ptr, *transpose_layout((self._shape, self._strides), axes))
+
+    def view(self, dtype: Any) -> array:
+        """The same bytes as elements of another type.
+
+        Elements of equal size keep their shape.  Smaller ones split the elements of the last
+        dimension, larger ones join them, where these lie side by side.
+
+        Raises:
+            TypingError: no element type (H0207), sizes that do not suit, or memory that is not
+                aligned for it (H0712).
+        """
+        element = element_of(dtype)
+        layout = view_layout(self._element, element, self._ptr, (self._shape, self._strides))
+        return make_array(
+            element, self._ptr, *layout, self._device, self._owner, read_only=self._read_only
+        )
 
     def flatten(self) -> array:
         """A view of a contiguous array with one dimension.
@@ -324,8 +354,8 @@ class array:  # noqa: N801 - the name that users know
         inner = contiguous_strides(t.shape, t.base.itemsize)
         return self._expose(t.base, self._shape + t.shape, self._strides + inner)
 
-    def _raw(self) -> NDArray:
-        """The memory with each element as one piece of its size."""
+    def raw(self) -> NDArray:
+        """The memory as a numpy array of pieces of the size of an element, whatever they mean."""
         size = self.itemsize
         piece = np.dtype(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
         return self._expose(piece, self._shape, self._strides)
@@ -356,7 +386,7 @@ class array:  # noqa: N801 - the name that users know
         if isinstance(self._element, Struct) and is_number(value) and value == 0:
             return self.zero_()
         data = self._encode(value, f"an array of {spell(self._element)}")
-        raw = self._raw()
+        raw = self.raw()
         raw[...] = np.frombuffer(data, raw.dtype)[0]
         return self
 
@@ -367,7 +397,7 @@ class array:  # noqa: N801 - the name that users know
             LaunchError: the array is read-only (H0705).
         """
         self._check_writable()
-        raw = self._raw()
+        raw = self.raw()
         raw[...] = np.zeros(1, raw.dtype)[0]
         return self
 
@@ -384,7 +414,7 @@ class array:  # noqa: N801 - the name that users know
                 raise bad_shape(
                     f"an array of shape {self._shape} cannot be assigned shape {source._shape}"
                 )
-            self._raw()[...] = source._raw()
+            _move(self.raw(), source.raw())
             return self
         given = _read(source, self._element, None)
         if given.shape != self._shape:
@@ -392,7 +422,7 @@ class array:  # noqa: N801 - the name that users know
                 f"an array of shape {self._shape} cannot be assigned data of shape {given.shape}",
                 "a single value for all elements is set with fill_",
             )
-        self.carriers()[...] = given.values
+        _move(self.carriers(), given.values)
         return self
 
     def clone(self, device: Any = None) -> array:
@@ -422,6 +452,23 @@ class array:  # noqa: N801 - the name that users know
         interface: dict[str, Any] = self.carriers().__array_interface__
         return interface
 
+    def __dlpack__(self, **options: Any) -> Any:
+        """A DLPack capsule that shares the memory, the axes of vectors and matrices last.
+
+        ``stream``, ``max_version``, ``dl_device`` and ``copy`` as DLPack says.
+
+        Raises:
+            BufferError: structs; another device; read-only memory where ``max_version`` is too old
+                to say so.
+        """
+        from heald.api.dlpack import export  # noqa: PLC0415 - it is made of arrays
+
+        return export(self, options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Memory of the host, in the words of DLPack."""
+        return (1, 0)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         mine = self.numpy()
         if copy is False and dtype is not None and np.dtype(dtype) != mine.dtype:
@@ -442,8 +489,14 @@ class array:  # noqa: N801 - the name that users know
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies and pickles take the elements along: the address means nothing to them.
         element = self.dtype if isinstance(self._element, Struct) else self._element
-        content = np.ascontiguousarray(self._raw()).tobytes()
+        content = np.ascontiguousarray(self.raw()).tobytes()
         return _restore, (element, self._shape, content, self._device.alias)
+
+
+def _move(dest: NDArray, source: NDArray) -> None:
+    """Assign all elements; what is read is what was there before."""
+    # numpy 2.4 overwrites what it still has to read where strides differ: x[::-5] = x[8:5:-1].
+    dest[...] = source.copy() if np.may_share_memory(dest, source) else source
 
 
 def _restore(dtype: Any, shape: tuple[int, ...], content: bytes, device: str) -> array:
@@ -534,8 +587,14 @@ def _read(data: Any, element: Element | None, shape: tuple[int, ...] | None) -> 
 
 
 def _has_memory(data: Any) -> bool:
-    """Is there an array behind ``data`` whose memory could be shared?"""
-    return isinstance(data, array) or hasattr(data, "__array_interface__")
+    """Is there an array or another buffer behind ``data`` whose memory could be shared?"""
+    if isinstance(data, array) or hasattr(data, "__array_interface__"):
+        return True
+    try:
+        memoryview(data)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _share(data: Any, given: Elements, device: Device) -> array:
@@ -559,14 +618,34 @@ def _from_ptr(
     shape: tuple[int, ...] | None,
     strides: Any,
     device: Device,
+    deleter: Callable[[int, int], object] | None,
 ) -> array:
     if data is not None:
         raise bad_shape("an array is made of data or of memory at ptr=, not of both")
     if shape is None or element is None:
         raise bad_shape("ptr= needs shape= and dtype= to say what lies there")
-    return make_array(
-        element, ptr, shape, check_pointer(ptr, element, shape, strides), device, None
-    )
+    steps = check_pointer(ptr, element, shape, strides)
+    owner = None
+    if deleter is not None:
+        low, high = byte_span(shape, steps, size_of(element))
+        owner = ForeignMemory(ptr, high - low, deleter)
+    return make_array(element, ptr, shape, steps, device, owner)
+
+
+def refuse_gradients(requires_grad: object) -> None:
+    """Refuse to keep gradients: arrays have none.
+
+    Raises:
+        LaunchError: they were asked for (H0716).
+    """
+    if requires_grad:
+        raise LaunchError(
+            Diagnostic(
+                "H0716",
+                "requires_grad=True: this version of Heald has no gradients",
+                hint="leave requires_grad out",
+            )
+        )
 
 
 def read_only_error(what: str) -> Diagnostic:

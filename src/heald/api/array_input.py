@@ -205,6 +205,27 @@ def check_pointer(
     return steps
 
 
+def check_aligned(
+    element: Element, ptr: int, layout: tuple[tuple[int, ...], tuple[int, ...]], what: str
+) -> None:
+    """Refuse memory whose address or byte strides do not suit an element type.
+
+    Raises:
+        TypingError: naming both (H0712).
+    """
+    shape, strides = layout
+    align = align_of(element)
+    if not _aligned(ptr, shape, strides, align):
+        raise TypingError(
+            Diagnostic(
+                "H0712",
+                f"{what} needs addresses that are multiples of {align}; the memory is at {ptr:#x} "
+                f"with strides {strides}",
+                hint="copy it into an array of its own, a.clone().view(...)",
+            )
+        )
+
+
 def _aligned(ptr: int, shape: tuple[int, ...], strides: tuple[int, ...], align: int) -> bool:
     used = [stride for extent, stride in zip(shape, strides, strict=True) if extent > 1]
     return not any(number % align for number in (ptr, *used))

@@ -2,114 +2,161 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from heald.api.array import array, new_array
+from heald.api.array import array, new_array, read_only_error, refuse_gradients
 from heald.api.array_input import bad_shape, check_shape, element_of
 from heald.api.casting import scalar_of
-from heald.api.scalars import describe
+from heald.api.indexed import indexedarray
+from heald.api.scalars import describe, integer_of
 from heald.api.struct import spell
-from heald.diagnostics import Diagnostic, TypingError
+from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.frontend import intrinsic
 from heald.runtime import get_device
 from heald.types import Element, b1, leaves, literal_type
 
+Source = array | indexedarray
+
 
 @intrinsic("zeros")
-def zeros(shape: Any, dtype: Any = float, device: Any = None) -> array:
+def zeros(shape: Any, dtype: Any = float, device: Any = None, requires_grad: bool = False) -> array:
     """A new array of zeros.  In a kernel: an array of the thread, of a static shape.
 
     Args:
         shape: extents, one to four.
         dtype: element type.
         device: where; the current device by default.
+        requires_grad: must be False.
 
     Raises:
         TypingError: no element type (H0207).
-        LaunchError: no shape (H0711).
+        LaunchError: no shape (H0711), or gradients asked for (H0716).
         DeviceError: unknown device, or not enough memory (H0801, H0802).
     """
+    refuse_gradients(requires_grad)
     return new_array(element_of(dtype), check_shape(shape), get_device(device), zeroed=True)
 
 
-def empty(shape: Any, dtype: Any = float, device: Any = None) -> array:
+def empty(shape: Any, dtype: Any = float, device: Any = None, requires_grad: bool = False) -> array:
     """A new array with unspecified contents; arguments and errors as :func:`zeros`."""
+    refuse_gradients(requires_grad)
     return new_array(element_of(dtype), check_shape(shape), get_device(device))
 
 
-def full(shape: Any, value: Any = 0, dtype: Any = None, device: Any = None) -> array:
+def full(
+    shape: Any,
+    value: Any = 0,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> array:
     """A new array whose elements are all ``value``; without ``dtype``, of the type of ``value``.
 
     Raises:
         TypingError: no element type (H0207), or the value is none of it (H0201, H0202).
         LaunchError, DeviceError: as :func:`zeros`.
     """
+    refuse_gradients(requires_grad)
     element = _type_of_value(value) if dtype is None else element_of(dtype)
     return new_array(element, check_shape(shape), get_device(device)).fill_(value)
 
 
-def ones(shape: Any, dtype: Any = float, device: Any = None) -> array:
+def ones(shape: Any, dtype: Any = float, device: Any = None, requires_grad: bool = False) -> array:
     """A new array of ones (vectors and matrices: every component); errors as :func:`full`."""
+    refuse_gradients(requires_grad)
     element = element_of(dtype)
     return new_array(element, check_shape(shape), get_device(device)).fill_(_one(element))
 
 
-def empty_like(src: array, device: Any = None) -> array:
+def empty_like(src: array, device: Any = None, requires_grad: bool = False) -> array:
     """A new contiguous array with shape and element type of ``src``, on its device or another.
 
     Raises:
         TypingError: ``src`` is no array (H0702).
+        LaunchError: gradients asked for (H0716).
         DeviceError: as :func:`zeros`.
     """
-    return _like(src, device, zeroed=False)
+    return _like(src, device, requires_grad)
 
 
-def zeros_like(src: array, device: Any = None) -> array:
+def zeros_like(src: array, device: Any = None, requires_grad: bool = False) -> array:
     """As :func:`empty_like`, with zeros."""
-    return _like(src, device, zeroed=True)
+    return _like(src, device, requires_grad, zeroed=True)
 
 
-def ones_like(src: array, device: Any = None) -> array:
+def ones_like(src: array, device: Any = None, requires_grad: bool = False) -> array:
     """As :func:`empty_like`, with ones."""
-    made = _like(src, device, zeroed=False)
+    made = _like(src, device, requires_grad)
     return made.fill_(_one(made.element_type))
 
 
-def full_like(src: array, value: Any, device: Any = None) -> array:
+def full_like(src: array, value: Any, device: Any = None, requires_grad: bool = False) -> array:
     """As :func:`empty_like`, with every element ``value``."""
-    return _like(src, device, zeroed=False).fill_(value)
+    return _like(src, device, requires_grad).fill_(value)
 
 
-def clone(src: array, device: Any = None) -> array:
-    """A contiguous copy of an array, on its device or another.
+def clone(src: Source, device: Any = None, requires_grad: bool = False) -> array:
+    """A contiguous copy of an array or indexed array, on its device or another.
 
     Raises:
         TypingError: ``src`` is no array (H0702).
+        LaunchError: gradients asked for (H0716).
     """
+    refuse_gradients(requires_grad)
+    if isinstance(src, indexedarray):
+        return src.contiguous() if device is None else src.contiguous().to(device)
     return _checked(src, "clone").clone(device)
 
 
 def copy(
-    dest: array, src: array, dest_offset: int = 0, src_offset: int = 0, count: int = 0
+    dest: Source, src: Source, dest_offset: int = 0, src_offset: int = 0, count: int = 0
 ) -> None:
     """Copy elements from one array to another of the same element type, on whatever devices they
     live.
 
+    Both may lie in the same memory and overlap: what is written is what was there before the call.
+
     Args:
         dest: array to write.
         src: array to read.
-        dest_offset: first element to write; needs a contiguous ``dest``.
-        src_offset: first element to read; needs a contiguous ``src``.
+        dest_offset: first element to write; needs ``dest`` contiguous or of one dimension.
+        src_offset: first element to read; needs ``src`` contiguous or of one dimension.
         count: how many elements; 0 stands for all of ``src`` from ``src_offset`` on.
 
     Raises:
         TypingError: not two arrays of one element type (H0702).
         LaunchError: shapes or ranges do not fit (H0711), or ``dest`` is read-only (H0705).
     """
+    if isinstance(src, indexedarray):
+        src = src.contiguous()
+    if isinstance(dest, indexedarray):
+        _scatter(dest, _checked(src, "copy"), (dest_offset, src_offset, count))
+        return
     _checked(dest, "copy")
     _checked(src, "copy")
+    _check_types(dest, src)
+    if dest.read_only:
+        raise LaunchError(read_only_error("dest"))
+    start, first, length = _range_numbers(dest_offset, src_offset, count)
+    if not (start or first or length) and dest.shape == src.shape:
+        dest.assign(src)
+        return
+    length = length or src.size - first
+    for a, offset, role in ((dest, start, "dest"), (src, first, "src")):
+        if offset < 0 or length < 0 or offset + length > a.size:
+            raise bad_shape(
+                f"{role} has {a.size} elements (shape {a.shape}); {length} from {offset} on are "
+                "outside it"
+            )
+    line, other = _in_a_line(dest, "dest"), _in_a_line(src, "src")
+    if length:
+        line[start : start + length].assign(other[first : first + length])
+
+
+def _check_types(dest: Source, src: array) -> None:
     if dest.element_type is not src.element_type:
         raise TypingError(
             Diagnostic(
@@ -119,27 +166,83 @@ def copy(
                 hint="dest.assign(src) converts",
             )
         )
-    if not (dest_offset or src_offset or count) and dest.shape == src.shape:
-        dest.assign(src)
-        return
-    length = count or src.size - src_offset
-    for a, offset, role in ((dest, dest_offset, "dest"), (src, src_offset, "src")):
-        if offset < 0 or length < 0 or offset + length > a.size:
-            raise bad_shape(
-                f"{role} has {a.size} elements; {length} from {offset} on are outside it"
-            )
-    if length:
-        span = slice(dest_offset, dest_offset + length)
-        dest.flatten()[span].assign(src.flatten()[src_offset : src_offset + length])
 
 
-def from_numpy(arr: Any, dtype: Any = None, shape: Any = None, device: Any = None) -> array:
+def _range_numbers(*given: Any) -> list[int]:
+    numbers = []
+    for name, value in zip(("dest_offset", "src_offset", "count"), given, strict=True):
+        number = integer_of(value)
+        if number is None:
+            raise bad_shape(f"{name} is a number of elements, not {describe(value)}")
+        numbers.append(number)
+    return numbers
+
+
+def _in_a_line(a: array, role: str) -> array:
+    """The elements in one dimension, in the same memory."""
+    if a.ndim == 1:
+        return a
+    if not a.is_contiguous:
+        raise bad_shape(
+            f"a range of {role} needs it contiguous; it has shape {a.shape} with gaps (strides "
+            f"{a.strides})",
+            "copy between slices of equal shape, copy(dest[...], src[...])",
+        )
+    return a.flatten()
+
+
+def _scatter(dest: indexedarray, src: array, numbers: tuple[Any, ...]) -> None:
+    if any(_range_numbers(*numbers)):
+        raise bad_shape("a copy to an indexed array is one of all elements, without offsets")
+    _check_types(dest, src)
+    dest.assign(src)
+
+
+def from_numpy(
+    arr: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> array:
     """A copy of a numpy array; arguments and errors as :class:`array`."""
-    made: array = array(arr, dtype, shape, device=device)
+    made: array = array(arr, dtype, shape, device=device, requires_grad=requires_grad)
     return made
 
 
-def _like(src: array, device: Any, *, zeroed: bool) -> array:
+def from_ptr(
+    ptr: int,
+    length: Any,
+    dtype: Any = float,
+    device: Any = None,
+    *,
+    strides: Any = None,
+    deleter: Callable[[int, int], object] | None = None,
+) -> array:
+    """An array over memory of somebody else, who must keep it; nothing is copied.
+
+    Args:
+        ptr: address of element (0, ..., 0).
+        length: number of elements, or a shape.
+        dtype: element type.
+        device: where the memory is; the current device by default.
+        strides: bytes from one element to the next in each dimension; contiguous by default.
+        deleter: called with the address and the number of bytes when nothing uses the memory any
+            more.
+
+    Raises:
+        TypingError: no element type (H0207).
+        LaunchError: no address, shape or strides that can be (H0711).
+        DeviceError: unknown device, or more bytes than an address can reach (H0801, H0802).
+    """
+    made: array = array(
+        ptr=ptr, dtype=dtype, shape=length, strides=strides, device=device, deleter=deleter
+    )
+    return made
+
+
+def _like(src: array, device: Any, requires_grad: bool, *, zeroed: bool = False) -> array:
+    refuse_gradients(requires_grad)
     _checked(src, "a function of the _like family")
     place = src.device if device is None else get_device(device)
     return new_array(src.element_type, src.shape, place, zeroed=zeroed)

@@ -73,6 +73,7 @@ _ROWS = (
     Code("H0713", "kernels only"),
     Code("H0714", "hash grid not built or too small"),
     Code("H0715", "no such parameter"),
+    Code("H0716", "no gradients here"),
     # H08 device
     Code("H0801", "unknown device"),
     Code("H0802", "out of memory"),

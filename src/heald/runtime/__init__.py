@@ -28,6 +28,7 @@ from heald.runtime.launch import (
 from heald.runtime.memory import (
     ZERO_PAGE,
     Allocation,
+    ForeignMemory,
     allocate,
     byte_size,
     byte_span,
@@ -49,6 +50,7 @@ __all__ = [
     "Device",
     "DeviceLike",
     "ElementCodec",
+    "ForeignMemory",
     "LaunchOutcome",
     "Packer",
     "ParallelLauncher",

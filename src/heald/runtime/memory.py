@@ -6,7 +6,8 @@ use after free.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -119,6 +120,23 @@ class _Foreign:
             "typestr": "|u1",
             "version": 3,
         }
+
+
+class ForeignMemory:
+    """Memory of somebody else that is given back when nothing refers to this object any more.
+
+    Args:
+        ptr: address of the first byte.
+        nbytes: how many bytes.
+        deleter: called with both, once; also at the end of the process.
+    """
+
+    __slots__ = ("__weakref__", "nbytes", "ptr")
+
+    def __init__(self, ptr: int, nbytes: int, deleter: Callable[[int, int], object]) -> None:
+        self.ptr = ptr
+        self.nbytes = nbytes
+        weakref.finalize(self, deleter, ptr, nbytes)
 
 
 def memory_bytes(ptr: int, nbytes: int, owner: object, *, read_only: bool = False) -> Bytes:

@@ -176,6 +176,6 @@ def test_copy_refuses_other_types_and_gaps():
     with pytest.raises(TypingError, match="copy takes an array"):
         copy(zeros(2), [1, 2])
     with pytest.raises(LaunchError, match="gaps"):
-        copy(zeros((2, 2))[:, 1], zeros(2), count=1)
+        copy(zeros((2, 3))[:, :2], zeros(2), count=1)
     with pytest.raises(LaunchError):
         copy(zeros(2), zeros(3))

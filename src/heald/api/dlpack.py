@@ -1,0 +1,192 @@
+"""DLPack: arrays to and from other libraries without a copy.
+
+numpy does the work; bfloat16, which it does not know, passes it as uint16, and the type code in the
+capsule is set right on the way out and in.  The layout of a capsule is that of DLPack 1
+(https://dmlc.github.io/dlpack/latest/c_api.html).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heald.api.array import array
+from heald.api.array_input import element_of
+from heald.api.casting import scalar_of
+from heald.api.scalars import describe
+from heald.api.struct import spell
+from heald.diagnostics import Diagnostic, LaunchError, Note, TypingError
+from heald.types import Scalar, Struct, bf16, leaves, u16
+from heald.types.descriptors import Element
+
+HOST = (1, 0)
+"""What ``__dlpack_device__`` says of memory of the host."""
+
+_HOST_KINDS = (1, 3)  # memory of the host, and such memory that CUDA pinned
+_BFLOAT, _UNSIGNED = 4, 1  # type codes
+_OFFSET_OF_TENSOR = {b"dltensor_versioned": 32, b"dltensor": 0}
+
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", ctypes.pythonapi)
+)
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+class _Header(ctypes.Structure):
+    """The start of a DLTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+    ]
+
+
+def _header(capsule: Any) -> _Header | None:
+    """The tensor that a capsule holds; None where it is no capsule, or was used before."""
+    if type(capsule).__name__ != "PyCapsule":
+        return None
+    for name, offset in _OFFSET_OF_TENSOR.items():
+        if _is_valid(capsule, name):
+            return _Header.from_address(_pointer(capsule, name) + offset)
+    return None
+
+
+def export(a: array, options: dict[str, Any]) -> Any:
+    """A capsule of an array, the axes of vectors and matrices last.
+
+    Raises:
+        BufferError: structs, and what numpy refuses: another device, memory that must not be
+            written for somebody who does not ask for a version of DLPack that can say so.
+    """
+    if isinstance(a.element_type, Struct):
+        raise BufferError(f"DLPack has no type for the struct {spell(a.element_type)}")
+    capsule = a.carriers().__dlpack__(**options)
+    if leaves(a.element_type)[0] is bf16:
+        header = _header(capsule)
+        assert header is not None
+        header.code = _BFLOAT
+    return capsule
+
+
+class _Handed:
+    """Hands a capsule to numpy."""
+
+    __slots__ = ("_capsule",)
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: object) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return HOST
+
+
+def from_dlpack(source: Any, dtype: Any = None) -> array:
+    """An array over the memory of a tensor of another library, which stays alive with it.
+
+    The library must be able to share memory of the host by DLPack (numpy, torch, jax, cupy).  Where
+    it says that the memory must not be written, or is too old to say anything, the array is
+    read-only.
+
+    Args:
+        source: a tensor with ``__dlpack__``, or a DLPack capsule.
+        dtype: element type; a vector or matrix type takes the last axes as its components.
+
+    Raises:
+        TypingError: no tensor (H0702), a type that Heald does not have, or another one than
+            ``dtype`` (H0712).
+        LaunchError: the memory is of another device (H0704), or has no dimensions that arrays have
+            (H0711).
+    """
+    element = None if dtype is None else element_of(dtype)
+    capsule = _capsule_of(source)
+    header = _header(capsule)
+    if header is None:
+        raise TypingError(
+            Diagnostic(
+                "H0702",
+                f"{describe(source)} is no DLPack tensor",
+                hint="it needs a method __dlpack__; a capsule can be used once",
+            )
+        )
+    if header.device_type not in _HOST_KINDS:
+        raise _other_device((header.device_type, header.device_id))
+    is_bfloat = header.code == _BFLOAT and header.bits == bf16.bits and header.lanes == 1
+    if is_bfloat:
+        header.code = _UNSIGNED
+    try:
+        values = np.from_dlpack(_Handed(capsule))
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        message = f"the type or layout of {type(source).__name__} cannot be shared"
+        raise TypingError(
+            Diagnostic("H0712", message, notes=(Note(f"numpy says: {error}"),))
+        ) from None
+    return _share(values, element, bf16 if is_bfloat else None)
+
+
+def _capsule_of(source: Any) -> Any:
+    if type(source).__name__ == "PyCapsule":
+        return source
+    export_it = getattr(source, "__dlpack__", None)
+    if export_it is None:
+        return None
+    device = getattr(source, "__dlpack_device__", lambda: HOST)()
+    if int(device[0]) not in _HOST_KINDS:
+        raise _other_device(tuple(map(int, device)))
+    try:
+        return export_it(max_version=(1, 0))
+    except TypeError:
+        return export_it()
+
+
+def _other_device(device: tuple[int, ...]) -> LaunchError:
+    return LaunchError(
+        Diagnostic(
+            "H0704",
+            f"the tensor is on DLPack device {device}, the array would be on the host {HOST}",
+            hint="move it to the host first, for example with tensor.cpu()",
+        )
+    )
+
+
+def _share(values: npt.NDArray[Any], element: Element | None, given: Scalar | None) -> array:
+    """An array over numbers; ``given`` is their type where numpy has none for it."""
+    scalar = given or scalar_of(values.dtype)
+    wanted = None if element is None else leaves(element)[0]
+    if scalar is not None and isinstance(element, Struct):
+        raise TypingError(_wrong_type(scalar, element))
+    if scalar is not None and wanted is not None and wanted is not scalar:
+        raise TypingError(_wrong_type(scalar, element))
+    if given is None:
+        shared: array = array(values, dtype=element, copy=False)
+        return shared
+    carrier = u16 if element is None or isinstance(element, Scalar) else _with(element, u16)
+    bits: array = array(values, dtype=carrier, copy=False)
+    return bits.view(element or given)
+
+
+def _with(element: Any, scalar: Scalar) -> Element:
+    """The type of the same shape with other components."""
+    changed: Element = replace(element, dtype=scalar)
+    return changed
+
+
+def _wrong_type(scalar: Scalar, element: Any) -> Diagnostic:
+    return Diagnostic(
+        "H0712",
+        f"the tensor holds {scalar.public}, not {spell(element)}",
+        hint="convert it first, or take it as it is and use .view(dtype)",
+    )
