@@ -180,6 +180,12 @@ EXACT: dict[str, Numpy] = {
     "quat_inverse": lambda q: q * np.array([-1, -1, -1, 1], q.dtype),
     "transform_get_translation": lambda x: x[:, :3],
     "transform_get_rotation": lambda x: x[:, 3:],
+    "transform_set_translation_copy": lambda x, p: np.concatenate([p, x[:, 3:]], 1),
+    "transform_set_rotation_copy": lambda x, q: np.concatenate([x[:, :3], q], 1),
+    "transform_expand": lambda x: x,
+    "spatial_top": lambda v: v[:, :3],
+    "spatial_bottom": lambda v: v[:, 3:],
+    "spatial_adjoint": lambda r, s: np.block([[r, np.zeros_like(r)], [s, r]]),
 }
 
 MPMATH: dict[str, Callable[..., Any]] = {
@@ -314,7 +320,69 @@ def _lerp(a: NDArray, b: NDArray, t: NDArray) -> NDArray:
     return a * (1 - t) + b * t
 
 
+def _huber(v: NDArray, delta: NDArray) -> NDArray:
+    size = np.linalg.norm(v, axis=-1)
+    return np.where(size <= delta, size**2 / 2, delta * (size - delta / 2))
+
+
+def _pseudo_huber(v: NDArray, delta: NDArray) -> NDArray:
+    return delta * np.sqrt(1 + _dot(v, v) / delta**2)
+
+
+def _from_euler(e: NDArray, *axes: NDArray) -> NDArray:
+    """Axes other than 0 and 1 are 2."""
+    q = np.tile([0.0, 0.0, 0.0, 1.0], (len(e), 1))
+    for given in axes:
+        axis = np.where((given == 0) | (given == 1), given, 2).astype(int)
+        q = _hamilton(_axis_angle(np.eye(3)[axis], e[np.arange(len(e)), axis]), q)
+    return q
+
+
+def _top(x: NDArray) -> NDArray:
+    return x[:, :3]
+
+
+def _bottom(x: NDArray) -> NDArray:
+    return x[:, 3:]
+
+
+def _spatial_cross(a: NDArray, b: NDArray, *, dual: bool) -> NDArray:
+    w, v = _top(a), _bottom(a)
+    both = np.cross(w, _top(b)), np.cross(w, _bottom(b))
+    if dual:
+        return np.concatenate([both[0] + np.cross(v, _bottom(b)), both[1]], 1)
+    return np.concatenate([both[0], both[1] + np.cross(v, _top(b))], 1)
+
+
+def _twist_or_wrench(t: NDArray, x: NDArray, *, wrench: bool) -> NDArray:
+    top, bottom = _rotate(_bottom(t), _top(x)), _rotate(_bottom(t), _bottom(x))
+    if wrench:
+        return np.concatenate([top + np.cross(_top(t), bottom), bottom], 1)
+    return np.concatenate([top, bottom + np.cross(_top(t), top)], 1)
+
+
+def _affine(p: NDArray, q: NDArray, scale: NDArray) -> NDArray:
+    out = np.tile(np.eye(4), (len(p), 1, 1))
+    out[:, :3, :3] = _to_matrix(q) * scale[:, None, :]
+    out[:, :3, 3] = p
+    return out
+
+
 COMPOSITE: dict[str, Callable[..., NDArray]] = {
+    "norm_l1": _scaled(lambda v: np.abs(v).sum(axis=-1)),
+    "norm_l2": _scaled(lambda v: np.linalg.norm(v, axis=-1)),
+    "norm_huber": _scaled(_huber),
+    "norm_pseudo_huber": _scaled(_pseudo_huber),
+    "smooth_normalize": _scaled(lambda v, delta: v / _pseudo_huber(v, delta)[:, None]),
+    "quat_from_euler": _scaled(_from_euler),
+    "spatial_dot": _scaled(_dot),
+    "spatial_cross": _scaled(lambda a, b: _spatial_cross(a, b, dual=False)),
+    "spatial_cross_dual": _scaled(lambda a, b: _spatial_cross(a, b, dual=True)),
+    "velocity_at_point": _scaled(lambda qd, r: _bottom(qd) + np.cross(_top(qd), r)),
+    "transform_twist": _scaled(lambda t, x: _twist_or_wrench(t, x, wrench=False)),
+    "transform_wrench": _scaled(lambda t, x: _twist_or_wrench(t, x, wrench=True)),
+    "transform_to_matrix": _scaled(lambda x: _affine(_top(x), _bottom(x), np.ones((len(x), 3)))),
+    "transform_compose": _scaled(_affine),
     "lerp": _scaled(_lerp),
     "smoothstep": _scaled(_smoothstep),
     "dot": _scaled(_dot),

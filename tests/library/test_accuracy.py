@@ -53,7 +53,11 @@ def same_bits(t: Scalar, a: NDArray, b: NDArray) -> NDArray:
     return ((x == y) & (np.signbit(x) == np.signbit(y))) | (np.isnan(x) & np.isnan(y))
 
 
-EXACTLY = [i for i in ALL if isinstance(i.overload.accuracy, Exact) and i.builtin.group != "Random"]
+EXACTLY = [
+    i
+    for i in ALL
+    if isinstance(i.overload.accuracy, Exact) and i.builtin.group != "Random" and i.result
+]
 
 
 @pytest.mark.parametrize("instance", EXACTLY, ids=str)
@@ -173,6 +177,10 @@ def test_scaled(instance: Instance) -> None:
 def test_every_builtin_is_compared_with_something() -> None:
     elsewhere = {"identity", "quat_identity", "transform_identity", "quat_to_axis_angle"}
     elsewhere |= {"quat_from_matrix"}  # test_composites.py; random numbers: test_random.py
+    elsewhere |= {"quat_to_euler", "quat_to_rpy", "quat_twist", "quat_twist_angle"}
+    elsewhere |= {"quat_twist_angle_signed", "quat_between_vectors"}  # test_rotations.py
+    elsewhere |= {"transform_set_translation", "transform_set_rotation"}
+    elsewhere |= {"transform_from_matrix", "transform_decompose"}  # test_transforms.py
     compared = EXACTLY + ROUNDED + SCALED
     names = {i.builtin.name for i in compared} | elsewhere
     left = {i.builtin.name for i in ALL if i.builtin.group != "Random"} - names

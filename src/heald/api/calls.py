@@ -16,8 +16,12 @@ from heald.api.struct import StructValue, make_value, struct_leaves
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.driver import compile_call
 from heald.types import (
+    Matrix,
+    Quaternion,
     Scalar,
+    Transform,
     Type,
+    Vector,
     as_concrete,
     b1,
     f32,
@@ -34,18 +38,22 @@ class HostCall:
     """The host side of a set of overloads; compiled once for each tuple of argument types.
 
     A Python float counts as float32, an int as int32 (int64 where it needs more), as a literal in a
-    kernel does when nothing else decides.
+    kernel does when nothing else decides.  ``updates`` are the positions of arguments that a call
+    changes: vectors and their like are changed in place, numbers cannot be.
     """
 
     __slots__ = ("_compiled", "_functions", "_name", "_updates")
 
     def __init__(
-        self, name: str, functions: Callable[[], Sequence[FunctionType]], updates: int = 0
+        self,
+        name: str,
+        functions: Callable[[], Sequence[FunctionType]],
+        updates: Sequence[int] = (),
     ) -> None:
         self._name = name
         self._functions = functions
         self._updates = updates
-        self._compiled: dict[tuple[Type, ...], Callable[[Sequence[Number]], Any]] = {}
+        self._compiled: dict[tuple[Type, ...], _Compiled] = {}
 
     def __call__(self, *args: object) -> Any:
         """The result; several results come as a tuple.
@@ -70,18 +78,37 @@ class HostCall:
         compiled = self._compiled.get(tuple(types))
         if compiled is None:
             compiled = self._compile(tuple(types))
-        return compiled(flat)
+        return compiled(flat, args)
 
-    def _compile(self, types: tuple[Type, ...]) -> Callable[[Sequence[Number]], Any]:
+    def _compile(self, types: tuple[Type, ...]) -> _Compiled:
         closure, results = compile_call(self._name, self._functions(), types)
-        skipped = sum(len(leaves(t)) for t in results[: self._updates])
-        wrap = _wrapper(results[self._updates :])
+        updated = results[: len(self._updates)]
+        skipped = sum(len(leaves(t)) for t in updated)
+        changes = [k for k, t in zip(self._updates, updated, strict=True) if _is_changeable(t)]
+        wrap = _wrapper(results[len(self._updates) :])
 
-        def run(flat: Sequence[Number]) -> Any:
+        def run(flat: Sequence[Number], args: Sequence[object]) -> Any:
             return wrap(closure(flat)[skipped:])
 
-        self._compiled[types] = run
-        return run
+        def run_and_change(flat: Sequence[Number], args: Sequence[object]) -> Any:
+            found = closure(flat)
+            start = 0
+            for k, t in zip(self._updates, updated, strict=True):
+                argument, count = args[k], len(leaves(t))
+                if isinstance(argument, HostValue):
+                    argument.assign(found[start : start + count])
+                start += count
+            return wrap(found[skipped:])
+
+        self._compiled[types] = run_and_change if changes else run
+        return self._compiled[types]
+
+
+_Compiled = Callable[[Sequence[Number], Sequence[object]], Any]
+
+
+def _is_changeable(t: Type) -> bool:
+    return isinstance(t, (Vector, Matrix, Quaternion, Transform))
 
 
 def _flatten(name: str, value: object) -> tuple[Type, Sequence[Number]]:

@@ -30,7 +30,7 @@ class Function:
         self.key = name
         self.updates = updates
         self._functions = functions
-        self._host = HostCall(name, lambda: self._functions, len(updates))
+        self._host = self._host_call()
         if functions:
             functools.update_wrapper(self, functions[0])
 
@@ -53,7 +53,12 @@ class Function:
         signature = _annotations(function)
         kept = [f for f in self._functions if _annotations(f) != signature]
         self._functions[:] = [*kept, function]
-        self._host = HostCall(self.key, lambda: self._functions, len(self.updates))
+        self._host = self._host_call()
+
+    def _host_call(self) -> HostCall:
+        names = list(inspect.signature(self.func).parameters) if self.updates else []
+        positions = [names.index(name) for name in self.updates]
+        return HostCall(self.key, lambda: self._functions, positions)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate on the host; the same bits as in a kernel."""

@@ -108,6 +108,15 @@ class HostValue:
         """The components as Python numbers, matrices by rows."""
         return tuple(self._leaves)
 
+    def assign(self, leaves: Sequence[Number]) -> None:
+        """Take over all components, which are numbers of the type already.
+
+        Raises:
+            TypingError: the value is a copy of a part of something.
+        """
+        self._check_own()
+        self._leaves[:] = leaves
+
     def __len__(self) -> int:
         return self.__heald_type__.shape[0]
 
