@@ -31,18 +31,26 @@ def _choice(*names: str) -> Callable[[str], str]:
     return parse
 
 
+def _integer(text: str, least: int, expected: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise ValueError(f"expected {expected}")
+    return number
+
+
 def _threads(text: str) -> int:
-    count = int(text)
-    if count < 0:
-        raise ValueError("expected 0 (all cores) or a positive number")
-    return count
+    return _integer(text, 0, "0 (all cores) or a positive number")
+
+
+def _node(text: str) -> int:
+    return _integer(text, 0, "the number of a NUMA node, from 0")
 
 
 def _bytes(text: str) -> int:
-    size = int(text)
-    if size < 0:
-        raise ValueError("expected a number of bytes, 0 for no kernel cache on disk")
-    return size
+    return _integer(text, 0, "a number of bytes, 0 for no kernel cache on disk")
 
 
 def _default_cache() -> str:
@@ -60,7 +68,7 @@ _SETTINGS: dict[str, tuple[str | None, Callable[[str], Any], Any]] = {
     "strict_fp": ("HEALD_STRICT_FP", _flag, False),
     "safety": ("HEALD_SAFETY", _choice("auto", "guarded", "strict", "unchecked"), "auto"),
     "num_threads": ("HEALD_NUM_THREADS", _threads, 0),
-    "numa_node": ("HEALD_NUMA_NODE", int, None),
+    "numa_node": ("HEALD_NUMA_NODE", _node, None),
     "traceback": ("HEALD_TRACEBACK", _choice("short", "full"), "short"),
     "allow_slow_fma": ("HEALD_ALLOW_SLOW_FMA", _flag, False),
     "quiet": (None, _flag, False),
@@ -122,14 +130,14 @@ class Config:
         if name not in _SETTINGS:
             known = ", ".join(sorted(_SETTINGS))
             raise AttributeError(f"wp.config has no setting {name!r}; it has {known}")
-        parse = _SETTINGS[name][1]
-        if isinstance(value, os.PathLike):
-            value = os.fspath(value)
-        if isinstance(value, str):
+        _, parse, default = _SETTINGS[name]
+        if value is not None or default is not None:
             try:
-                value = parse(value)
+                value = parse(os.fspath(value) if isinstance(value, os.PathLike) else str(value))
             except ValueError as error:
                 raise ValueError(f"wp.config.{name} = {value!r}: {error}") from None
+        elif name == "kernel_cache_dir":
+            value = _default_cache()
         object.__setattr__(self, name, value)
         self.touch()
 

@@ -1,5 +1,6 @@
 """Settings: whoever derives something from them learns of every change."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,34 @@ def test_a_refused_change_changes_nothing() -> None:
     with pytest.raises(AttributeError, match="no setting 'revision'"):
         config.revision = object()
     assert config.revision is before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("num_threads", -1),
+        ("num_threads", 2.5),
+        ("num_threads", "many"),
+        ("num_threads", None),
+        ("kernel_cache_size", "1 GB"),
+        ("numa_node", -1),
+        ("debug", 2),
+        ("safety", 5),
+        ("safety", None),
+    ],
+)
+def test_values_of_any_type_are_checked(name: str, value: object) -> None:
+    config = Config()
+    before = getattr(config, name)
+    with pytest.raises(ValueError, match=rf"wp\.config\.{name} = .*: expected"):
+        setattr(config, name, value)
+    assert getattr(config, name) == before
+
+
+def test_settings_keep_their_types() -> None:
+    config = Config()
+    config.debug, config.num_threads, config.numa_node = 1, "3", None  # type: ignore[assignment]
+    assert (config.debug, config.num_threads, config.numa_node) == (True, 3, None)
+    default = Config().kernel_cache_dir
+    config.kernel_cache_dir = None  # type: ignore[assignment]
+    assert config.kernel_cache_dir == default or "HEALD_CACHE_DIR" in os.environ
