@@ -20,7 +20,7 @@ DIGITS = 256
 
 _VECTOR = wp.types.vector(length=Any, dtype=wp.Scalar)
 
-# ----------------------------------------------------------------------------------------- kernels
+# -- kernels ---------------------------------------------------------------------------------------
 
 
 @wp.func
@@ -169,7 +169,7 @@ def _measure_runs(run_starts: wp.array(dtype=int), total: int, run_lengths: wp.a
     run_lengths[r] = end - run_starts[r]
 
 
-# --------------------------------------------------------------------------------- sums and scans
+# -- sums and scans --------------------------------------------------------------------------------
 
 
 def array_sum(
@@ -291,7 +291,7 @@ def array_scan(in_array: wp.array, out_array: wp.array, inclusive: bool = True) 
         _launch(_scan_chunks, count, in_array, starts, inclusive, out_array)
 
 
-# ------------------------------------------------------------------------------------------- sorts
+# -- sorts -----------------------------------------------------------------------------------------
 
 
 def radix_sort_pairs(keys: wp.array, values: wp.array, count: int) -> None:
@@ -372,7 +372,7 @@ def runlength_encode(
     return None
 
 
-# ----------------------------------------------------------------------------------------- helpers
+# -- helpers ---------------------------------------------------------------------------------------
 
 
 def _chunks(count: int) -> int:

@@ -220,7 +220,7 @@ def _descriptor(kernel: Kernel, name: str, t: Array, value: Any, device: Device)
     )
 
 
-# ---------------------------------------------------------------------------------------- programs
+# -- programs --------------------------------------------------------------------------------------
 
 
 def find_program(kernel: Kernel, arguments: Sequence[Argument], dims: Sequence[int]) -> Program:

@@ -171,7 +171,7 @@ class array:  # noqa: N801 - the name that users know
             return annotation(*key)
         return annotation(key, None)
 
-    # ------------------------------------------------------------------------------ properties
+    # -- properties --------------------------------------------------------------------------------
 
     @property
     def __heald_type__(self) -> Array:
@@ -251,7 +251,7 @@ class array:  # noqa: N801 - the name that users know
     def __len__(self) -> int:
         return self._shape[0]
 
-    # --------------------------------------------------------------------- elements and views
+    # -- elements and views ------------------------------------------------------------------------
 
     def __getitem__(self, key: Key) -> Any:
         """One element as a Python number or host value (a copy), or a view of the same memory."""
@@ -334,7 +334,7 @@ class array:  # noqa: N801 - the name that users know
             self._element, ptr, shape, strides, self._device, self._owner, read_only=self._read_only
         )
 
-    # -------------------------------------------------------------------------------- contents
+    # -- contents ----------------------------------------------------------------------------------
 
     def numpy(self) -> NDArray:
         """A numpy array that shares the memory, with the axes of vectors and matrices last.
@@ -442,7 +442,7 @@ class array:  # noqa: N801 - the name that users know
         if self._read_only:
             raise LaunchError(read_only_error("this array"))
 
-    # ------------------------------------------------------------------------ Python protocols
+    # -- Python protocols --------------------------------------------------------------------------
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -506,7 +506,7 @@ def _restore(dtype: Any, shape: tuple[int, ...], content: bytes, device: str) ->
     return made
 
 
-# -------------------------------------------------------------------------------- construction
+# -- construction ----------------------------------------------------------------------------------
 
 
 def make_array(

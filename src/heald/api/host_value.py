@@ -231,7 +231,7 @@ def _text(t: Algebraic, leaves: Sequence[Number], between: str) -> str:
     return f"[{between.join('[' + ', '.join(row) + ']' for row in rows)}]"
 
 
-# ------------------------------------------------------------------------------------ indexing
+# -- indexing --------------------------------------------------------------------------------------
 
 
 @cache
@@ -279,7 +279,7 @@ def _class_of_shape(dtype: Scalar, shape: tuple[int, ...]) -> type[HostValue]:
     return value_class(Vector(dtype, *shape) if len(shape) == 1 else Matrix(dtype, *shape))
 
 
-# -------------------------------------------------------------------------------- construction
+# -- construction ----------------------------------------------------------------------------------
 
 
 def flatten(value: object, what: str) -> tuple[list[Any], tuple[int, ...]]:
@@ -397,7 +397,7 @@ def _transform_leaves(
     return [*p.leaves, *q.leaves]
 
 
-# ------------------------------------------------------------------------------------- classes
+# -- classes ---------------------------------------------------------------------------------------
 
 _SUFFIXES = {
     "b1": "bool",

@@ -142,7 +142,7 @@ def _same(a: object, b: object) -> bool:
     return a is b if isinstance(getattr(a, "__heald_type__", None), Array) else bool(a == b)
 
 
-# ----------------------------------------------------------------------- leaves and conversion
+# -- leaves and conversion -------------------------------------------------------------------------
 
 
 def struct_leaves(value: StructValue) -> list[Any]:
@@ -292,7 +292,7 @@ def _unknown_field(t: Struct, name: str) -> Diagnostic:
     return Diagnostic("H0303", f"{t.name} has no field {name}", hint=hint)
 
 
-# --------------------------------------------------------------------------------- the decorator
+# -- the decorator ---------------------------------------------------------------------------------
 
 _CLASSES: dict[Struct, type[StructValue]] = {}  # a cache: the class that shows a type on the host
 

@@ -163,7 +163,7 @@ class LaunchCondition:
         return " and ".join(clause.describe(name) for clause in self.clauses) or "always"
 
 
-# --------------------------------------------------------------------------------------- arrays
+# -- arrays ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

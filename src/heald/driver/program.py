@@ -106,7 +106,7 @@ class Program:
         name = ".".join(path)
         return f"{name}.shape[{symbol.axis}]" if symbol.kind == "shape" else name
 
-    # ---------------------------------------------------------------------------------- compiling
+    # -- compiling ---------------------------------------------------------------------------------
 
     def guarded(self, *, bounds: bool) -> Kernel:
         """The WIR with guards decided; with ``bounds`` for launches that fulfil the condition."""
@@ -192,7 +192,7 @@ class Program:
     def _mask(self, choice: Choice) -> int:
         return sum(getattr(choice, name) << n for n, name in enumerate(self._questions))
 
-    # ---------------------------------------------------------------------------------- launching
+    # -- launching ---------------------------------------------------------------------------------
 
     def written(self) -> tuple[bool, ...]:
         """For each parameter: may the kernel write its arrays?  Some variant must be compiled."""

@@ -115,7 +115,7 @@ class Places:
         linecache.cache[self._file] = (len(self._text), None, lines, self._file)
 
 
-# --------------------------------------------------------------------------- meaning of tokens
+# -- meaning of tokens -----------------------------------------------------------------------------
 
 
 def string_of(token: str) -> str | None:

@@ -365,7 +365,7 @@ class _Fold:
             self.build.append(self.build.remade(op, (), (region,)))
 
 
-# ------------------------------------------------------------------------------------ helpers
+# -- helpers ---------------------------------------------------------------------------------------
 
 
 def evaluate_constant(op: Op, numbers: list[Number]) -> Number | None:

@@ -136,7 +136,7 @@ def to_source(pattern: Pattern) -> str:
             return f"({' '.join([pattern.key, *map(to_source, pattern.operands)])})"
 
 
-# ------------------------------------------------------------------------------------ lookup
+# -- lookup ----------------------------------------------------------------------------------------
 
 CONSTANT = "const"
 
