@@ -52,6 +52,7 @@ _PLACES = {
     "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch "
     "atomic_cas",
     "api.values": f"{_VALUES} vec mat",
+    "api.constructors": "vector matrix quaternion transformation",
     "runtime": "Device get_device set_device synchronize",
     "library.language": f"{_SCALARS} Float Int Scalar",
     "diagnostics": "HealdError CompileError TypingError LaunchError KernelFault OutOfBoundsError "

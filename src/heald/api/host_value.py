@@ -348,6 +348,10 @@ def _components(t: Algebraic, args: tuple[object, ...], name: str) -> Sequence[o
         given, shape = flatten(args[0], name)
         if shape == (3,):
             return [*given, args[1]]
+    elif isinstance(t, Vector) and t.length == 6 and len(args) == 2:
+        given, shape = flatten(args, name)
+        if shape == (2, 3):
+            return given
     _wrong_components(t, f"{len(args)} arguments")
     return None
 

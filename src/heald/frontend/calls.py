@@ -15,6 +15,7 @@ from heald.frontend.arithmetic import binary
 from heald.frontend.captures import operand_of
 from heald.frontend.constructors import construct
 from heald.frontend.conversions import as_value, composite_scalar, widen
+from heald.frontend.generic_constructors import GENERIC
 from heald.frontend.intrinsics import INTRINSICS, PYTHON, Arguments
 from heald.frontend.machine import MachineOp
 from heald.frontend.machine_calls import call_machine_op
@@ -96,7 +97,7 @@ def call(s: Session, node: ast.Call) -> Operand:
     arguments = _arguments(s, node)
     with s.at(node):
         if name is not None:
-            return INTRINSICS[name](s, arguments)
+            return (INTRINSICS.get(name) or GENERIC[name])(s, arguments)
         if isinstance(obj, MachineOp):
             return call_machine_op(s, arguments, obj.name)
         functions = getattr(obj, "__heald_overloads__", None)

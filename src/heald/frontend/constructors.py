@@ -78,12 +78,15 @@ def _flattened(
     t: Vector | Matrix | Quaternion | Transform,
     operands: list[Value | Literal],
 ) -> list[Value | Literal]:
-    """Components in order: numbers, or (vec3, w) for quaternions and (p, q) for transforms."""
+    """Components in order: numbers, or (vec3, w) for quaternions, (p, q) for transforms, and two
+    vectors of 3 for spatial vectors."""
     shapes = [None if isinstance(o, Literal) else o.type for o in operands]
     match t, shapes:
         case Quaternion(), [Vector(length=3), None | Scalar()]:
             pass
         case Transform(), [Vector(length=3), Quaternion()]:
+            pass
+        case Vector(length=6), [Vector(length=3), Vector(length=3)]:
             pass
         case _:
             if any(shape is not None and not isinstance(shape, Scalar) for shape in shapes):
