@@ -79,6 +79,16 @@ _SETTINGS: dict[str, tuple[str | None, Callable[[str], Any], Any]] = {
 }
 
 
+def parse_setting(name: str, value: Any) -> Any:
+    """The value of a setting from what a user gives for it.
+
+    Raises:
+        ValueError: saying what was expected.
+    """
+    _, parse, _ = _SETTINGS[name]
+    return parse(os.fspath(value) if isinstance(value, os.PathLike) else str(value))
+
+
 class Config:
     """The settings of this process; see the table in ``heald.config`` for names and variables."""
 
@@ -130,10 +140,10 @@ class Config:
         if name not in _SETTINGS:
             known = ", ".join(sorted(_SETTINGS))
             raise AttributeError(f"wp.config has no setting {name!r}; it has {known}")
-        _, parse, default = _SETTINGS[name]
+        default = _SETTINGS[name][2]
         if value is not None or default is not None:
             try:
-                value = parse(os.fspath(value) if isinstance(value, os.PathLike) else str(value))
+                value = parse_setting(name, value)
             except ValueError as error:
                 raise ValueError(f"wp.config.{name} = {value!r}: {error}") from None
         elif name == "kernel_cache_dir":

@@ -15,8 +15,6 @@ from heald.driver import Entry, Program, compile_program
 from heald.frontend import parameter_patterns, remember
 from heald.types import Pattern, Type, as_concrete, is_generic
 
-_OPTIONS = frozenset({"enable_backward", "fast_math", "mode", "safety", "strict_fp"})
-
 
 class Module:
     """The kernels of one Python module (or of a name given to ``@wp.kernel(module=...)``)."""
@@ -238,7 +236,8 @@ def kernel(
         options: ``safety``, ``strict_fp``, ``fast_math``, ``mode`` for this kernel only.
 
     Raises:
-        TypingError: what is decorated is no plain Python function, or an option does not exist.
+        TypingError: what is decorated is no plain Python function, or an option does not exist or
+            does not take the value given (H0707).
     """
     if f is None:
         return lambda g: kernel(
@@ -248,7 +247,7 @@ def kernel(
         raise TypingError(
             Diagnostic("H0102", f"@wp.kernel decorates a Python function, not {type(f).__name__}")
         )
-    check_options(options)
+    settings = {**options, "enable_backward": enable_backward}
     remember(f)
     home = module if isinstance(module, Module) else get_module(module or f.__module__)
     called = name or f.__name__
@@ -258,28 +257,10 @@ def kernel(
             f, types, name=called, wide_index=wide, safety=safety, strict_fp=strict_fp
         )
 
-    settings = {**options, "enable_backward": enable_backward}
     made = Kernel(called, home, lambda: parameter_patterns(f), compiled, settings)
     functools.update_wrapper(made, f)
     home.kernels[called] = made
     return made
-
-
-def check_options(options: Mapping[str, Any]) -> None:
-    """Refuse options that do not exist.
-
-    Raises:
-        TypingError: naming the ones that do (H0707).
-    """
-    for name in options:
-        if name not in _OPTIONS:
-            raise TypingError(
-                Diagnostic(
-                    "H0707",
-                    f"there is no option '{name}' for kernels",
-                    hint=f"the options are {', '.join(sorted(_OPTIONS))}",
-                )
-            )
 
 
 def get_kernel(name: str) -> Kernel:

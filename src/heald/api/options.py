@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from heald.api.kernel import Kernel, Module, check_options, get_module, modules
+from heald.api.kernel import Kernel, Module, get_module, modules
 from heald.diagnostics import CompileError, Diagnostic, LaunchError
 from heald.diagnostics.errors import collect
 from heald.driver import clear_cache, warm_up
@@ -25,9 +25,8 @@ def set_module_options(options: Mapping[str, Any], module: Any = None) -> None:
     """Settings for the kernels of a module (the calling one by default).
 
     Raises:
-        TypingError: an option that does not exist (H0707).
+        TypingError: an option that does not exist, or a value that it does not take (H0707).
     """
-    check_options(options)
     get_module(_module_name(module)).options.update(options)
 
 

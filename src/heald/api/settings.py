@@ -5,17 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heald.config import config
+from heald.config import config, parse_setting
+from heald.diagnostics import Diagnostic, TypingError
+
+_NAMES = frozenset({"enable_backward", "fast_math", "mode", "safety", "strict_fp"})
 
 
 class Settings(dict[str, Any]):
     """A dictionary that tells ``wp.config`` of every change, since launches keep what follows from
-    all settings together."""
+    all settings together.
+
+    None stands for a setting that is left to others.
+
+    Raises:
+        TypingError: a setting that does not exist, or a value that it does not take (H0707).
+    """
 
     __slots__ = ()
 
+    def __init__(self, given: Mapping[str, Any] | None = None) -> None:
+        super().__init__(_checked(given or {}))
+
     def __setitem__(self, name: str, value: Any) -> None:
-        super().__setitem__(name, value)
+        super().update(_checked({name: value}))
         config.touch()
 
     def __delitem__(self, name: str) -> None:
@@ -28,14 +40,14 @@ class Settings(dict[str, Any]):
 
     def update(self, *args: Mapping[str, Any], **options: Any) -> None:  # type: ignore[override]
         """As that of a dictionary."""
-        super().update(*args, **options)
+        super().update(_checked(dict(*args, **options)))
         config.touch()
 
     def setdefault(self, name: str, default: Any = None) -> Any:
         """As that of a dictionary."""
-        found = super().setdefault(name, default)
-        config.touch()
-        return found
+        if name not in self:
+            self[name] = default
+        return self[name]
 
     def pop(self, *args: Any) -> Any:
         """As that of a dictionary."""
@@ -53,3 +65,19 @@ class Settings(dict[str, Any]):
         """As that of a dictionary."""
         super().clear()
         config.touch()
+
+
+def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with their values as ``wp.config`` keeps them."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in _NAMES:
+            message = f"there is no option '{name}' for kernels"
+            hint = f"the options are {', '.join(sorted(_NAMES))}"
+            raise TypingError(Diagnostic("H0707", message, hint=hint))
+        try:
+            found[name] = None if value is None else parse_setting(name, value)
+        except ValueError as error:
+            message = f"option '{name}' of kernels cannot be {value!r}: {error}"
+            raise TypingError(Diagnostic("H0707", message)) from None
+    return found

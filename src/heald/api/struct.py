@@ -389,7 +389,7 @@ def _annotations(cls: type) -> dict[str, Any]:
 
 
 class _Refusal:
-    """Why a member cannot be: the end of a sentence, the fact under the carets, and what to type."""
+    """Why a member cannot be: end of a sentence, fact under the carets, and what to type."""
 
     __slots__ = ("hint", "label", "why")
 

@@ -633,6 +633,30 @@ def test_every_change_of_options_is_noticed() -> None:
     assert len({id(revision) for revision in seen}) == len(seen)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: wp.kernel(lambda: None, safety="careful"),
+        lambda: put.options.update(safety="careful"),
+        lambda: put.options.setdefault("safety", "careful"),
+        lambda: put.options.__setitem__("safety", "careful"),
+        lambda: wp.set_module_options({"safety": "careful"}),
+    ],
+)
+def test_values_that_an_option_does_not_take_are_refused(change) -> None:
+    message = "H0707.*option 'safety' of kernels cannot be 'careful': .*auto, guarded, strict"
+    with pytest.raises(wp.TypingError, match=message):
+        change()
+    assert "safety" not in put.options
+    assert "safety" not in wp.get_module_options()
+
+
+def test_options_are_kept_as_settings_are() -> None:
+    put.options["strict_fp"] = "0"
+    assert put.option("strict_fp") is False
+    del put.options["strict_fp"]
+
+
 def test_safety_counts_from_the_next_launch_on(path: str) -> None:
     @wp.kernel
     def beyond(a: wp.array(dtype=float), n: int):
