@@ -172,9 +172,16 @@ def interpret(
     return _left(kernel, own, fault, outcome.printed)
 
 
-def execute(kernel: Kernel, dims: Sequence[int], args: Sequence[Any], **options: Any) -> Left:
-    """By machine code; ``kernel`` is what the scalar code generator takes."""
-    artifact = build(kernel, host_target())
+def execute(
+    kernel: Kernel,
+    dims: Sequence[int],
+    args: Sequence[Any],
+    *,
+    wide: Kernel | None = None,
+    **options: Any,
+) -> Left:
+    """By machine code; ``kernel`` is what the scalar code generator takes, ``wide`` that of vectors."""
+    artifact = build(kernel, host_target(), wide=wide)
     code = load(artifact)
     own = copied(args, {})
     words: list[Any] = []

@@ -1,61 +1,26 @@
-"""What variants take for granted of how arrays lie in memory."""
+"""What launches must fulfil for code that takes arrays to be dense."""
 
-from unit.passes.launches import kernel_of
+from unit.codegen.harness import Make
 
-from heald.passes.layout import array_places, unit_condition
-
-STRUCT = "struct @S {n: i32, a: array<f32,1>, b: array<f64,2>}\n"
-
-
-def places(text: str) -> list[tuple[int, int, int, int]]:
-    kernel = kernel_of(text)
-    return [(p.parameter, p.leaf, p.ndim, p.itemsize) for p in array_places(kernel)]
+from heald.artifact import ArrayPlace, LaunchCondition, Unit
+from heald.passes.layout import array_places, assume_unit, unit_condition
+from heald.types import Array, Struct, Vector, f32, i32
 
 
-def test_arrays_that_are_used_count():
-    text = """
-    kernel @k<1>(%a: array<f32,1>, %unused: array<f32,1>, %b: array<f64,2>) {
-      %i: i32 = tid [axis=0]
-      %x: f32 = load %a, %i
-      %y: f64 = fpext %x
-      store %b, %i, %i, %y
-      return
-    }
-    """
-    assert places(text) == [(0, 0, 1, 4), (2, 0, 2, 8)]
+def test_every_array_that_is_used_must_be_dense() -> None:
+    holder = Struct("Holder", (("n", i32), ("cells", Array(f32, 2)), ("rest", Array(i32, 1))))
+    m = Make(x=Array(Vector(f32, 3), 1), unused=Array(f32, 1), h=holder, n=i32)
+    i = m.tid()
+    cells = m.emit("extract", m.h, types=[Array(f32, 2)], leaf=1)
+    m.store(cells, i, m.n, m.load(m.x, i, leaf=1))
+    kernel = m.done()
+    expected = (ArrayPlace(0, 0, 1, 12), ArrayPlace(2, 1, 2, 4))
+    assert array_places(kernel) == expected
+    assert unit_condition(kernel) == LaunchCondition((Unit(expected),))
+    assert assume_unit(kernel).attrs == {"unit": True}
 
 
-def test_leaves_that_are_extracted_count():
-    text = f"""{STRUCT}
-    kernel @k<1>(%s: struct<S>) {{
-      %i: i32 = tid [axis=0]
-      %b: array<f64,2> = extract %s [leaf=2]
-      %x: f64 = load %b, %i, %i
-      store %b, %i, %i, %x
-      return
-    }}
-    """
-    assert places(text) == [(0, 2, 2, 8)]
-
-
-def test_a_parameter_that_goes_elsewhere_as_a_whole_counts_with_every_array():
-    text = f"""{STRUCT}
-    kernel @k<1>(%s: struct<S>, %c: b1, %x: f32) {{
-      %i: i32 = tid [axis=0]
-      %t: struct<S> = if %c () {{
-        %u: struct<S> = insert %s, %i [leaf=0]
-        yield %u
-      }} () {{
-        yield %s
-      }}
-      %a: array<f32,1> = extract %t [leaf=1]
-      store %a, %i, %x
-      return
-    }}
-    """
-    assert places(text) == [(0, 1, 1, 4), (0, 2, 2, 8)]
-
-
-def test_a_kernel_without_arrays_has_no_such_variant():
-    kernel = kernel_of("kernel @k<1>(%x: f32) {\n  return\n}")
-    assert unit_condition(kernel).clauses == ()
+def test_a_kernel_without_arrays_has_no_such_variant() -> None:
+    m = Make(n=i32)
+    m.tid()
+    assert unit_condition(m.done()) == LaunchCondition()

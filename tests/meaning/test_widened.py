@@ -1,0 +1,74 @@
+"""Random source kernels widened over their threads: the bits and faults of the interpreter.
+
+``HEALD_MEANING_SEED`` sets the first seed, to run a failure again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from meaning.checking import Case, case_of, variants
+from meaning.running import Mismatch, compare, execute, interpret
+from meaning.sources import generate
+from meaning.test_random_sources import EACH, FIRST
+
+from heald.interp import ArrayView
+from heald.ir import Kernel
+from heald.passes import FRONT, SCALAR_CPU, run_pipeline
+from heald.passes.coalesce import coalesce
+from heald.passes.layout import assume_unit
+from heald.passes.pipelines import WIDE_CPU
+from heald.types import size_of
+
+pytestmark = pytest.mark.cpu
+WIDTHS = (4, 8, 16)
+
+
+def widened(case: Case, width: int) -> Iterator[tuple[str, Kernel, Kernel]]:
+    """Each variant that fits the launch: its name, its scalar form and its widened one."""
+    front = run_pipeline(case.kernel, FRONT, check=True)
+    for name, guarded in variants(front, case.dims, case.args):
+        for unit in {False, is_dense(case)}:
+            kernel = assume_unit(guarded) if unit else guarded
+            scalar = run_pipeline(kernel, SCALAR_CPU, check=True)
+            wide = coalesce(run_pipeline(scalar, WIDE_CPU, check=True), vector_bytes=32)
+            reason = str(wide.attrs.get("scalar", ""))
+            if not reason or "scattered" in reason:
+                wide = replace(wide, attrs={**wide.attrs, "width": width})
+                yield f"{name}{' unit' * unit} of {width}", scalar, wide
+
+
+def is_dense(case: Case) -> bool:
+    views = [x for a in case.args for x in (a if isinstance(a, tuple) else (a,))]
+    return all(
+        view.strides[-1] == size_of(view.dtype) for view in views if isinstance(view, ArrayView)
+    )
+
+
+def examine_widened(case: Case, width: int) -> int:
+    """Raise where a widened variant differs; gives how many there were."""
+    count = 0
+    for name, scalar, wide in widened(case, width):
+        count += 1
+        expected = interpret(scalar, case.dims, case.args)
+        found = execute(scalar, case.dims, case.args, wide=wide)
+        if expected.fault is None:
+            compare(name, expected, found)
+        elif expected.fault != found.fault:  # memory after a fault is nobody's business
+            raise Mismatch(f"{name}: fault {found.fault}, expected {expected.fault}")
+    return count
+
+
+@pytest.mark.parametrize("share", range(5))
+def test_widened_kernels_leave_the_same_bits(share: int) -> None:
+    count = 0
+    for number in range(EACH):
+        seed = FIRST + share * EACH + number
+        case = case_of(generate(seed), seed, scale=3)
+        try:
+            count += examine_widened(case, WIDTHS[seed % len(WIDTHS)])
+        except Mismatch as error:
+            pytest.fail(f"HEALD_MEANING_SEED={seed}\n{case.text}\n{error}", pytrace=False)
+    assert count > EACH // 4  # most kernels can be widened

@@ -1,0 +1,99 @@
+"""Random kernels widened to 4, 8 or 16 lanes: memory and faults of the interpreter."""
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+from strategies import kernels
+from unit.codegen.harness import compiled
+from unit.codegen.test_random import SEEDS, Memory, argument, as_carrier, bytes_after, number
+from unit.codegen.widening import Forms, launch, widen
+from unit.passes.structured import structured_kernel
+
+from heald.artifact import Fault
+from heald.interp import run
+from heald.ir import Kernel, to_text
+from heald.types import Array, Type, leaves, numpy_dtype
+
+pytestmark = pytest.mark.cpu
+
+
+class Dense(Memory):
+    """Elements follow each other along the last axis; rows may lie apart."""
+
+    def __init__(self, t: Array, shape: tuple[int, ...], random: np.random.Generator) -> None:
+        size = numpy_dtype(t.dtype).itemsize
+        strides, step = [], size
+        for extent in reversed(shape):
+            strides.append(step)
+            step *= extent
+            step += size * int(random.integers(0, 3))
+        self.strides = tuple(reversed(strides))
+        self.offset, self.shape, self.dtype = 16, shape, t.dtype
+        self.bytes = np.full(step + 48, 0xA5, np.uint8)
+        for k, leaf in enumerate(leaves(t.dtype)):
+            cells = self.view().leaf(k)
+            for at in np.ndindex(cells.shape):
+                cells[at] = as_carrier(leaf, number(leaf, random))
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a kernel is widened and launched."""
+
+    unit: bool
+    width: int
+    threads: int
+    seed: int
+
+    def arguments(self, kernel: Kernel, dims: tuple[int, ...]) -> list[Any]:
+        random = np.random.default_rng(self.seed)
+        return [self._argument(p.type, dims, random) for p in kernel.params]
+
+    def _argument(self, t: Type, dims: tuple[int, ...], random: np.random.Generator) -> Any:
+        if isinstance(t, Array):
+            shape = (*dims, *(4,) * (t.ndim - len(dims)))[: t.ndim]
+            return (Dense if self.unit else Memory)(t, shape, random)
+        return argument(t, dims, random)
+
+
+WAYS = st.builds(Way, st.booleans(), st.sampled_from([4, 8, 16]), st.integers(4, 40), SEEDS)
+
+
+def interpret(forms: Forms, dims: tuple[int, ...], args: list[Any]) -> Fault | None:
+    given_ = [a.view() if isinstance(a, Memory) else a for a in args]
+    outcome = run(forms.scalar, dims, given_)
+    return outcome.faults[0] if outcome.faults else None
+
+
+def compare(kernel: Kernel, way: Way) -> None:
+    note(to_text(kernel))
+    dims = (way.threads,) if kernel.rank == 1 else (4, way.threads)
+    forms = widen(kernel, width=way.width, unit=way.unit)
+    expected, found = way.arguments(kernel, dims), way.arguments(kernel, dims)
+    fault = interpret(forms, dims, expected)
+    given_ = [a.array() if isinstance(a, Memory) else a for a in found]
+    told = launch(forms, dims, given_, [way.seed % way.threads])
+    compiled.cache_clear()
+    assert told == fault
+    if fault is None:  # threads that faulted may have written more or less
+        assert bytes_after(found) == bytes_after(expected)
+
+
+@given(st.sampled_from([1, 2]).flatmap(lambda r: kernels(rank=r, atomics=True, size=40)), WAYS)
+def test_kernels_that_may_fault(kernel: Kernel, way: Way) -> None:
+    compare(kernel, way)
+
+
+@given(kernels(faults=False, size=60, rank=2), WAYS)
+def test_kernels_that_do_not_fault(kernel: Kernel, way: Way) -> None:
+    compare(kernel, way)
+
+
+@given(SEEDS, WAYS)
+def test_control_flow(seed: int, way: Way) -> None:
+    compare(structured_kernel(seed, random.Random(seed).randrange(5, 60)), way)
