@@ -6,7 +6,6 @@ from unit.codegen.harness import Make
 from unit.codegen.widening import agree, launch, widen
 
 from heald.ir import Kernel, Value
-from heald.ops.compare import ICMP_PREDS
 from heald.types import Array, Scalar, b1, f32, f64, i32, i64, u64
 
 pytestmark = pytest.mark.cpu

@@ -85,7 +85,12 @@ def unread(m: Make, kind: str, array: Value, i: Value) -> None:
 
 def in_loop(m: Make, fill: Callable[[], object]) -> None:
     zero, n = m.const(i32, 0), m.load(m.n, m.const(i32, 1))
-    m.for_(zero, n, m.const(i32, 1), [], lambda k: [])
+
+    def body(_: Value) -> list[Value]:
+        fill()
+        return []
+
+    m.for_(zero, n, m.const(i32, 1), [], body)
 
 
 def test_reasons() -> None:

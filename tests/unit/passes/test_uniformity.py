@@ -158,7 +158,12 @@ def test_what_comes_behind_an_effect() -> None:
     local = m.emit("alloc", types=[Array(i32, 1, "local", (4,))])
     m.store(local, i, i)
     first = m.load(m.x, i)
-    m.if_(m.p, lambda: m.store(m.y, i, first) or [], list)
+
+    def read() -> list[Value]:
+        m.load(m.x, first)
+        return []
+
+    m.if_(m.p, lambda: m.store(m.y, i, first) or [], read)
     second = m.load(m.x, first)
     zero, one = m.const(i32, 0), m.const(i32, 1)
 

@@ -106,7 +106,7 @@ class WideBody(Body):
         known = self.constants.get(value)
         if known is not None:
             return splat(t, known, self.width)
-        key = (self.writer.block, name, step)
+        key = (self.writer.block, f"{t} {name}", step)
         if key not in self._vectors:
             whole = self.spread(scalar_type(t), name)
             self._vectors[key] = whole if step == 0 else self._ramp(t, whole, step)
