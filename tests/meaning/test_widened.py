@@ -57,7 +57,7 @@ def examine_widened(case: Case, width: int) -> int:
         if expected.fault is None:
             compare(name, expected, found)
         elif found.fault not in (expected.fault, interpret(wide, case.dims, case.args).fault):
-            # What the widened form drops as dead may have faulted; memory then is nobody's business.
+            # What the widened form drops as dead may have faulted; then memory does not count.
             raise Mismatch(f"{name}: fault {found.fault}, expected {expected.fault}")
     return count
 

@@ -354,7 +354,12 @@ def test_atomics_whose_old_value_nobody_reads(kind: str, place: str) -> None:
     index = {"own": i, "shared": m.const(i32, 1), "scattered": m.load(m.where, i)}[place]
     value = m.load(m.x, i)
     m.atomic(kind, m.y, index, value)
-    m.if_(odd(m, i), lambda: [] if m.atomic(kind, m.y, index, m.op("ineg", value)) else [])
+
+    def again() -> list[Value]:
+        m.atomic(kind, m.y, index, m.op("ineg", value))
+        return []
+
+    m.if_(odd(m, i), again)
 
     def make(n: int) -> list[np.ndarray]:
         rng = np.random.default_rng(4)
