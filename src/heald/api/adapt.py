@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from heald.api.array import array
 from heald.api.indexed import indexedarray
-from heald.api.kernel import Kernel
 from heald.api.scalars import Misfit, convert, describe
 from heald.api.struct import spell, take_leaves
 from heald.diagnostics import (
@@ -39,6 +38,9 @@ from heald.types import (
     leaves,
     match_pattern,
 )
+
+if TYPE_CHECKING:
+    from heald.api.kernel import Kernel
 
 _INT32 = range(i32.lowest, i32.highest + 1)
 

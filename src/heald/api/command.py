@@ -11,9 +11,10 @@ from threading import Lock
 from typing import Any
 
 from heald.api.adapt import adapt_argument, adapt_arguments, find_program
+from heald.api.edge import cut
 from heald.api.kernel import Kernel
 from heald.config import config
-from heald.diagnostics import Diagnostic, LaunchError, Note
+from heald.diagnostics import Diagnostic, HealdError, LaunchError, Note
 from heald.driver import Argument, Entry, Program, replay_of
 from heald.runtime import CPU, Device, check_dims
 
@@ -76,15 +77,18 @@ class Launch:
             KernelFault: a thread left its array, divided by zero or failed an assertion.
         """
         state = self._state
-        if state.revision is not config.revision:
-            state = self._renew(state)
-        if state.call is not None:
-            outcome = state.call()
-            if outcome is None:
-                return
-            if outcome is not NotImplemented:
-                raise state.program.error_of(outcome)
-        self._launch(state)
+        try:
+            if state.revision is not config.revision:
+                state = self._renew(state)
+            if state.call is not None:
+                outcome = state.call()
+                if outcome is None:
+                    return
+                if outcome is not NotImplemented:
+                    raise state.program.error_of(outcome)
+            self._launch(state)
+        except HealdError as error:
+            raise cut(error)  # noqa: B904 - `cut` decides about the cause
 
     def _launch(self, state: _State) -> None:
         """The careful path; afterwards the quick one knows what it lacked."""

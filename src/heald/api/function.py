@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from heald.api.calls import HostCall
+from heald.api.edge import at_edge
 from heald.diagnostics import Diagnostic, TypingError
 from heald.frontend import remember
 
@@ -60,6 +61,7 @@ class Function:
         positions = [names.index(name) for name in self.updates]
         return HostCall(self.key, lambda: self._functions, positions)
 
+    @at_edge
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate on the host; the same bits as in a kernel."""
         if kwargs:
@@ -97,6 +99,8 @@ def func(
             Diagnostic("H0102", f"@wp.func decorates a Python function, not {type(f).__name__}")
         )
     remember(f)
+    if f.__name__ == "<lambda>":
+        return Function(name or f.__name__, [f])  # all have one name, which makes no overloads
     key = (f.__module__, name or f.__qualname__)
     known = _REGISTRY.get(key)
     if known is not None and _is_redefinition(known, f):

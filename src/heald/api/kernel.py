@@ -8,6 +8,8 @@ from threading import Lock
 from types import FunctionType
 from typing import Any
 
+from heald.api.edge import at_edge
+from heald.api.entries import keep_entry
 from heald.api.settings import Settings
 from heald.config import config
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
@@ -144,13 +146,14 @@ class Kernel:
         """The specialisations compiled so far."""
         return list(self._programs.values())
 
-    def stored_programs(self) -> list[tuple[bool, Program]]:
-        """The specialisations compiled so far, each with whether its indices are 64 bits wide.
+    def stored_programs(self) -> list[tuple[bool, bool, Program]]:
+        """The specialisations compiled so far: whether their indices are 64 bits wide, whether they
+        are ``strict_fp``, and the program.
 
         One of each, whatever safety it was compiled for.
         """
-        found = {key: program for (key, _, _), program in self._programs.items()}
-        return [(wide, program) for (_, wide), program in found.items()]
+        found = {(key, strict): program for (key, _, strict), program in self._programs.items()}
+        return [(wide, strict, program) for ((_, wide), strict), program in found.items()]
 
     def concrete_types(self, types: Sequence[Any] | None = None) -> tuple[Type, ...]:
         """Parameter types: those annotated, or ``types`` where some are generic.
@@ -179,6 +182,7 @@ class Kernel:
             )
         return known
 
+    @at_edge
     def prepare(self, *types: Any) -> None:
         """Compile ahead: after it the first launch is as fast as the tenth.
 
@@ -188,7 +192,9 @@ class Kernel:
         Raises:
             CompileError: with every mistake found in the source.
         """
-        self.program(self.concrete_types(types or None)).prepare()
+        program = self.program(self.concrete_types(types or None))
+        program.prepare()
+        keep_entry(self, program, config.revision, ahead=True)
 
     def invalidate(self) -> None:
         """Forget compiled code, so that changed captured values take effect at the next launch."""
@@ -280,6 +286,7 @@ def get_kernel(name: str) -> Kernel:
     raise LaunchError(Diagnostic("H0707", message, hint="write module.kernel" if found else ""))
 
 
+@at_edge
 def overload(kernel_or_function: Any, types: Sequence[Any] | None = None) -> Any:
     """Instantiate a generic kernel for concrete types, ahead of launches.
 

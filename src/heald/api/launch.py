@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, overload
 
-from heald.api.adapt import adapt_argument, adapt_arguments, find_program
-from heald.api.array import array
+from heald.api.adapt import adapt_arguments, find_program
 from heald.api.command import Launch
-from heald.api.host_value import value_class
+from heald.api.edge import cut
+from heald.api.entries import keep_entry
 from heald.api.kernel import Kernel
 from heald.api.scalars import describe
-from heald.artifact import Parameter
 from heald.config import config
 from heald.diagnostics import Diagnostic, HealdError, LaunchError
-from heald.driver import ArrayArgument, HostClasses, Pack, Program, entry_of
 from heald.runtime import (
     CPU,
     DeviceLike,
-    Packer,
     check_block_dim,
     check_dims,
     current_device,
     get_device,
 )
-from heald.types import is_generic, size_of
 
-_HOST = HostClasses(array, "packed", "_owner", value_class, "_leaves")
-_WIDE_EXTENT = 1 << 31
 _OPTIONS = ("kernel", "dim", "inputs", "outputs", "device", "block_dim", "record_cmd")
-_MOST_ENTRIES = 4
-"""Entries that a kernel keeps, for as many combinations of argument types."""
 
 
 @overload
@@ -92,16 +82,19 @@ def launch(
     """
     if unknown:
         raise _unknown_option(next(iter(unknown)))
-    if type(kernel) is Kernel and not record_cmd:
-        revision, entries = kernel.entries
-        if revision is config.revision and _is_cpu(device):
-            for entry in entries:
-                outcome = entry.call(dim, block_dim, inputs, outputs)
-                if outcome is None:
-                    return None
-                if outcome is not NotImplemented:
-                    raise entry.program.error_of(outcome)
-    return _launch(kernel, dim, inputs, outputs, device, block_dim, record_cmd)
+    try:
+        if type(kernel) is Kernel and not record_cmd:
+            revision, entries = kernel.entries
+            if revision is config.revision and _is_cpu(device):
+                for entry in entries:
+                    outcome = entry.call(dim, block_dim, inputs, outputs)
+                    if outcome is None:
+                        return None
+                    if outcome is not NotImplemented:
+                        raise entry.program.error_of(outcome)
+        return _launch(kernel, dim, inputs, outputs, device, block_dim, record_cmd)
+    except HealdError as error:
+        raise cut(error)  # noqa: B904 - `cut` decides about the cause
 
 
 def _unknown_option(name: str) -> LaunchError:
@@ -146,7 +139,7 @@ def _launch(
         program.run(where, dims, arguments, threads)
     finally:
         if where is CPU:
-            _remember(kernel, program, revision)
+            keep_entry(kernel, program, revision)
     return None
 
 
@@ -156,43 +149,3 @@ def _listed(given: object, name: str) -> Sequence[Any]:
         return given
     message = f"{name} is a list of arguments, not {describe(given)}"
     raise LaunchError(Diagnostic("H0701", message, hint=f"write {name}=[...]"))
-
-
-def _remember(kernel: Kernel, program: Program, revision: object) -> None:
-    """Make the entry through which later launches with such arguments go.
-
-    The first launch makes none: most kernels of a program run once.
-    """
-    if program.launches < 2 or program.has_wide_index or config.debug:
-        return
-    known_revision, known = kernel.entries
-    others = known if known_revision is revision else ()
-    if any(entry.program is program and entry.is_current for entry in others):
-        return
-    strict = [is_generic(pattern) for _, pattern in kernel.parameters]
-    made = entry_of(program, strict, _HOST, partial(_packer, kernel))
-    if made is not None:
-        others = tuple(entry for entry in others if entry.program is not program)
-        kernel.entries = (revision, (made, *others[: _MOST_ENTRIES - 1]))
-
-
-def _packer(kernel: Kernel, index: int, parameter: Parameter, written: bool) -> Pack:
-    """How to make bytes of what a parameter takes that entries do not understand.
-
-    They give None where the careful path has to refuse or to do something else.
-    """
-    packer = Packer([replace(parameter, offset=0)], size_of(parameter.type))
-
-    def pack(value: object) -> tuple[bytes, object] | None:
-        try:
-            argument = adapt_argument(kernel, index, parameter.type, value, CPU)
-        except HealdError:
-            return None
-        for leaf in argument.leaves:
-            if isinstance(leaf, ArrayArgument) and (
-                max(leaf.shape) >= _WIDE_EXTENT or (written and leaf.read_only)
-            ):
-                return None
-        return packer.pack(argument.words()), argument
-
-    return pack

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from heald.api.edge import at_edge
 from heald.api.kernel import Kernel, Module, get_module, modules
 from heald.diagnostics import CompileError, Diagnostic, LaunchError
 from heald.diagnostics.errors import collect
@@ -43,6 +44,7 @@ def _module_name(module: Any) -> str:
     return module if isinstance(module, str) else str(module.__name__)
 
 
+@at_edge
 def load_module(module: Any = None, device: Any = None, recursive: bool = False) -> None:
     """Compile every kernel of a module ahead of its launch; generic ones where types are known.
 
@@ -67,6 +69,7 @@ def load_module(module: Any = None, device: Any = None, recursive: bool = False)
     _prepare(k for m in chosen for k in m.kernels.values())
 
 
+@at_edge
 def force_load(device: Any = None, modules_: Any = None) -> None:
     """Compile every kernel of every module (or of those given) ahead of its launch.
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from heald.api.edge import at_edge
 from heald.api.kernel import Kernel, Module
 from heald.diagnostics import CompileError, Diagnostic, LaunchError
 from heald.driver import Analysed, Program, write_whole
@@ -14,10 +15,11 @@ from heald.ir import dump_kernels, load_kernels, walk
 from heald.ops import TABLE, misprint
 from heald.types import Anything, Type
 
-_INDEX = "index"
-_NARROW, _WIDE = "i32", "i64"
+_FORM = "form"
+"""Metadata that says, for each kernel, its index type and whether it is ``strict_fp``."""
 
 
+@at_edge
 def save_ir(
     kernel: Kernel,
     path: str | os.PathLike[str],
@@ -51,11 +53,12 @@ def save_ir(
                 hint="give types=[...], one for each parameter",
             )
         )
-    widths = ",".join(_WIDE if wide else _NARROW for wide, _ in stored)
-    facts = {**(metadata or {}), _INDEX: widths}
-    write_whole(path, dump_kernels([p.wir for _, p in stored], metadata=facts))
+    forms = ",".join(_form(wide, strict) for wide, strict, _ in stored)
+    facts = {**(metadata or {}), _FORM: forms}
+    write_whole(path, dump_kernels([p.wir for *_, p in stored], metadata=facts))
 
 
+@at_edge
 def load_ir(path: str | os.PathLike[str]) -> Kernel:
     """A kernel from a file of :func:`save_ir`, ready to be launched.
 
@@ -65,24 +68,24 @@ def load_ir(path: str | os.PathLike[str]) -> Kernel:
         OSError: the file cannot be read.
     """
     file = load_kernels(Path(path).read_bytes(), TABLE)
-    widths = file.metadata.get(_INDEX, "").split(",")
-    if not file.kernels or len(widths) != len(file.kernels):
+    forms = file.metadata.get(_FORM, "").split(",")
+    if not file.kernels or len(forms) != len(file.kernels):
         message = f"'{os.fspath(path)}' is a file of kernels, but was not written by wp.save_ir"
         raise CompileError(Diagnostic("H0903", message))
     for wir in file.kernels:
         _check_prints(wir)
-    by_types: dict[tuple[tuple[Type, ...], bool], WirKernel] = {}
-    for wir, width in zip(file.kernels, widths, strict=True):
-        by_types[tuple(p.type for p in wir.params), width == _WIDE] = wir
+    known: dict[tuple[tuple[Type, ...], str], WirKernel] = {}
+    for wir, form in zip(file.kernels, forms, strict=True):
+        known[tuple(p.type for p in wir.params), form] = wir
     first = file.kernels[0]
 
     def compile_for(types: Sequence[Type], wide: bool, safety: str, strict_fp: bool) -> Program:
-        wir = by_types.get((tuple(types), wide))
+        wir = known.get((tuple(types), _form(wide, strict_fp)))
         if wir is None:
-            raise LaunchError(_not_stored(first.name, wide))
+            raise LaunchError(_not_stored(first.name, _form(wide, strict_fp)))
         return Program(wir.name, Analysed.of(wir), safety=safety, wide_index=wide)
 
-    generic = len({types for types, _ in by_types}) > 1
+    generic = len({types for types, _ in known}) > 1
     patterns = tuple((first.name_of(p), Anything if generic else p.type) for p in first.params)
     return Kernel(first.name, Module(str(path)), lambda: patterns, compile_for, {})
 
@@ -96,8 +99,12 @@ def _check_prints(wir: WirKernel) -> None:
             )
 
 
-def _not_stored(name: str, wide: bool) -> Diagnostic:
-    what = "64-bit indices" if wide else "these parameter types"
+def _form(wide: bool, strict_fp: bool) -> str:
+    return ("i64" if wide else "i32") + (" strict" if strict_fp else "")
+
+
+def _not_stored(name: str, form: str) -> Diagnostic:
+    what = "these parameter types" if form == "i32" else f"these parameter types as {form}"
     return Diagnostic(
         "H0702",
         f"the file of kernel '{name}' holds no code for {what}",

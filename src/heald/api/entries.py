@@ -1,0 +1,66 @@
+"""Launch entries of kernels: machine code through which launches with known argument types go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from heald.api.adapt import adapt_argument
+from heald.api.array import array
+from heald.api.host_value import value_class
+from heald.artifact import Parameter
+from heald.config import config
+from heald.diagnostics import HealdError
+from heald.driver import ArrayArgument, HostClasses, Pack, Program, entry_of
+from heald.runtime import CPU, Packer
+from heald.types import is_generic, size_of
+
+if TYPE_CHECKING:
+    from heald.api.kernel import Kernel
+
+_HOST = HostClasses(array, "packed", "_owner", value_class, "_leaves")
+_WIDE_EXTENT = 1 << 31
+_MOST_ENTRIES = 4
+"""Entries that a kernel keeps, for as many combinations of argument types."""
+
+
+def keep_entry(kernel: Kernel, program: Program, revision: object, *, ahead: bool = False) -> None:
+    """Make the entry through which later launches with such arguments go.
+
+    The first launch makes none unless it was prepared (``ahead``): most kernels of a program run
+    once.
+    """
+    if (program.launches < 2 and not ahead) or program.has_wide_index or config.debug:
+        return
+    known_revision, known = kernel.entries
+    others = known if known_revision is revision else ()
+    if any(entry.program is program and entry.is_current for entry in others):
+        return
+    strict = [is_generic(pattern) for _, pattern in kernel.parameters]
+    made = entry_of(program, strict, _HOST, partial(_packer, kernel))
+    if made is not None:
+        others = tuple(entry for entry in others if entry.program is not program)
+        kernel.entries = (revision, (made, *others[: _MOST_ENTRIES - 1]))
+
+
+def _packer(kernel: Kernel, index: int, parameter: Parameter, written: bool) -> Pack:
+    """How to make bytes of what a parameter takes that entries do not understand.
+
+    They give None where the careful path has to refuse or to do something else.
+    """
+    packer = Packer([replace(parameter, offset=0)], size_of(parameter.type))
+
+    def pack(value: object) -> tuple[bytes, object] | None:
+        try:
+            argument = adapt_argument(kernel, index, parameter.type, value, CPU)
+        except HealdError:
+            return None
+        for leaf in argument.leaves:
+            if isinstance(leaf, ArrayArgument) and (
+                max(leaf.shape) >= _WIDE_EXTENT or (written and leaf.read_only)
+            ):
+                return None
+        return packer.pack(argument.words()), argument
+
+    return pack
