@@ -149,7 +149,8 @@ def test_assertions_and_steps_of_zero(late: bool) -> None:
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_handles(late: bool) -> None:
+@pytest.mark.parametrize("stride", [1, 2])
+def test_handles(late: bool, stride: int) -> None:
     m = Make(h=u64, x=Array(i32, 1), y=Array(f32, 2))
     i = m.tid()
     zero, one = m.const(i32, 0), m.const(i32, 1)
@@ -162,7 +163,7 @@ def test_handles(late: bool) -> None:
     words = table()
     record(words)[0] = HANDLE
     record(words).view(np.int32)[4] = 42
-    data = np.arange(20, dtype=np.float32)[::2]
+    data = np.arange(20, dtype=np.float32)[::stride][:10]
     put_array(words, 2, data)
     forms = widen(m.done(), unit=True)
     assert forms.width == 8

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from heald.codegen.memory import element
 from heald.codegen.spelling import intrinsic_suffix, memory_type
 from heald.codegen.wide.body import WideBody
-from heald.codegen.wide.places import Access, first_address
+from heald.codegen.wide.places import Access, first_address, lane_offsets
 from heald.ir import Op
 from heald.types import Array, Scalar, b1, leaves, size_of, u8
 
 _MOST_LEAVES = 16
-"""Beyond, shuffling costs more than gathering leaf by leaf."""
+"""Beyond, shuffling costs more than moving leaf by leaf."""
 
 
 def companions(op: Op, following: Sequence[Op]) -> list[Op]:
@@ -76,6 +76,92 @@ def load_packed(body: WideBody, group: Sequence[Op], access: Access) -> list[str
             part = w.ins(f"freeze <{body.width} x {kind}> {part}")
         found.append(part)
     return found
+
+
+def gather_packed(body: WideBody, group: Sequence[Op], access: Access) -> list[str] | None:
+    """The leaves of scattered elements; None where that is not possible or does not pay.
+
+    An element comes as a whole, in one load for each lane, and transposing takes the lanes apart.
+    Lanes that do not run load the array's first element, which is there since some lane runs.
+    """
+    packed = _small_leaf(access)
+    if packed is None or 2 * len(group) <= packed[1]:
+        return None
+    t, count = packed
+    w, width, kind = body.writer, body.width, memory_type(t)
+    offsets = lane_offsets(body, access)
+    if offsets is None:
+        return None
+    base, moved = offsets
+    whole = f"<{width} x i64>"
+    if body.mask is not None:
+        moved = body.chosen(body.mask, whole, moved, "zeroinitializer")
+    quad = f"<4 x {kind}>"
+    lanes = []
+    bits = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(4))
+    for k in range(width):
+        offset = w.ins(f"extractelement {whole} {moved}, i64 {k}")
+        place = w.ins(f"getelementptr i8, ptr {base}, i64 {offset}")
+        if count == 4:
+            lanes.append(w.ins(f"load {quad}, ptr {place}, align 1"))
+        else:
+            arguments = f"ptr {place}, i32 1, <4 x i1> <{bits}>, {quad} zeroinitializer"
+            name = f"llvm.masked.load.v4{suffix(t)}.p0"
+            lanes.append(w.ins(f"call {quad} @{name}({arguments})"))
+    columns = _transposed(body, kind, lanes)
+    found = []
+    for op in group:
+        part = columns[int(str(op.attrs["leaf"]))]
+        if op.result in body.deciding:
+            part = w.ins(f"freeze <{width} x {kind}> {part}")
+        found.append(part)
+    return found
+
+
+def _transposed(body: WideBody, kind: str, lanes: Sequence[str]) -> list[str]:
+    """From a vector of four leaves for each lane to a vector of all lanes for each leaf."""
+    w, width = body.writer, body.width
+    rows = []
+    for first in range(4):  # lanes first, first + 4, ... side by side
+        row, size = list(lanes[first::4]), 4
+        while len(row) > 1:
+            both = ", ".join(f"i32 {n}" for n in range(2 * size))
+            half = f"<{size} x {kind}>"
+            row = [
+                w.ins(f"shufflevector {half} {a}, {half} {b}, <{2 * size} x i32> <{both}>")
+                for a, b in zip(row[::2], row[1::2], strict=True)
+            ]
+            size *= 2
+        rows.append(row[0])
+    whole = f"<{width} x {kind}>"
+
+    def mixed(a: str, b: str, order: Sequence[int]) -> str:
+        places = [
+            n % 4 + 4 * block + (width if n >= 4 else 0)
+            for block in range(width // 4)
+            for n in order
+        ]
+        numbers = ", ".join(f"i32 {n}" for n in places)
+        return w.ins(f"shufflevector {whole} {a}, {whole} {b}, <{width} x i32> <{numbers}>")
+
+    low, high = (0, 4, 1, 5), (2, 6, 3, 7)
+    a, b = mixed(rows[0], rows[1], low), mixed(rows[2], rows[3], low)
+    c, d = mixed(rows[0], rows[1], high), mixed(rows[2], rows[3], high)
+    first, second = (0, 1, 4, 5), (2, 3, 6, 7)
+    return [mixed(a, b, first), mixed(a, b, second), mixed(c, d, first), mixed(c, d, second)]
+
+
+def _small_leaf(access: Access) -> tuple[Scalar, int] | None:
+    """Type and number of the leaves of elements of three or four 4-byte numbers, or None."""
+    array = access.array.type
+    assert isinstance(array, Array)
+    parts = leaves(array.dtype)
+    first = parts[0]
+    if access.local or not isinstance(first, Scalar) or first.bits != 32:
+        return None
+    count = len(parts)
+    packed = all(part is first for part in parts) and size_of(array.dtype) == 4 * count
+    return (first, count) if packed and count in (3, 4) else None
 
 
 def store_packed(body: WideBody, group: Sequence[Op], access: Access) -> bool:

@@ -116,6 +116,29 @@ def lane_addresses(body: WideBody, access: Access, offset: int, lane_bytes: int 
     return w.ins(f"getelementptr i8, ptr {base}, <{body.width} x i64> {total}")
 
 
+def lane_offsets(body: WideBody, access: Access) -> tuple[str, str] | None:
+    """A shared address and what the lanes' elements lie behind it in bytes, a vector of i64.
+
+    None where the lanes have no address in common.
+    """
+    if body.has_lane_pointers(access.array) or body.is_ragged(access.array):
+        return None
+    w = body.writer
+    narrow = access.array in body.compact
+    shared, varying = [], []
+    for value, stride in zip(access.index, access.names.strides, strict=True):
+        if body.is_uniform(value):
+            shared.append(w.ins(f"mul i64 {body.extend(value)}, {stride}"))
+        else:
+            varying.append(_scaled(body, value, stride, narrow))
+    base = _moved(body, access.names.pointer, shared, 0)
+    whole = f"<{body.width} x {'i32' if narrow else 'i64'}>"
+    total = reduce(lambda a, b: w.ins(f"add {whole} {a}, {b}"), varying)
+    if narrow:
+        total = w.ins(f"sext {whole} {total} to <{body.width} x i64>")
+    return base, total
+
+
 def _from_pointers(
     body: WideBody,
     access: Access,

@@ -16,10 +16,12 @@ from heald.codegen.memory import address, allocate, axis_of, conjunction, is_sha
 from heald.codegen.resources import locate, nothing, read_slot
 from heald.codegen.views import Axis, view_axis
 from heald.codegen.wide.body import WideBody
-from heald.codegen.wide.checks import checked, record
+from heald.codegen.wide.checks import checked, escape_unless, record
 from heald.ir import Op, Value
 from heald.passes.facts import is_guarded
-from heald.types import Array
+from heald.types import Array, size_of
+
+_HALF = 1 << 31
 
 
 def emit_alloc(body: WideBody, op: Op) -> None:
@@ -41,17 +43,32 @@ def emit_stride(body: WideBody, op: Op) -> None:
 def emit_resource(body: WideBody, op: Op) -> None:
     """``resource_array`` and ``resource_scalar`` of a handle that all lanes share."""
     good, place = locate(body, op)
-    if good is None:
-        body.names[op.result] = read_slot(body, op, place)
-        return
 
     def fail() -> list[str]:
         record(body, op, body.active, FaultKind.HANDLE)
         return nothing(op)
 
-    body.names[op.result] = checked(
-        body, op, good, lambda: read_slot(body, op, place), fail, types_of([op.result])
-    )
+    def run() -> tuple[str, ...]:
+        return read_slot(body, op, place)
+
+    types = types_of([op.result])
+    names = run() if good is None else checked(body, op, good, run, fail, types)
+    body.names[op.result] = names
+    if isinstance(op.result.type, Array) and op not in body.uniformity.late:
+        _take_for_dense(body, op, names)
+
+
+def _take_for_dense(body: WideBody, op: Op, names: Sequence[str]) -> None:
+    """Resources hold dense arrays; were one not, the threads would run one by one."""
+    t = op.result.type
+    assert isinstance(t, Array)
+    w, size = body.writer, size_of(t.dtype)
+    pointer, extent, stride = names
+    dense = w.ins(f"icmp eq i64 {stride}, {size}")
+    short = w.ins(f"icmp ult i64 {extent}, {_HALF // size}")
+    escape_unless(body, w.ins(f"and i1 {dense}, {short}"))
+    body.names[op.result] = (pointer, extent, str(size))
+    body.compact.add(op.result)
 
 
 # -- views -----------------------------------------------------------------------------------------
