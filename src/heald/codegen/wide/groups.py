@@ -16,6 +16,9 @@ from heald.codegen.wide.places import Access, first_address, lane_offsets
 from heald.ir import Op
 from heald.types import Array, Scalar, b1, leaves, size_of, u8
 
+_LOW, _HIGH = (0, 4, 1, 5), (2, 6, 3, 7)
+_FIRST, _SECOND = (0, 1, 4, 5), (2, 3, 6, 7)
+"""Interleaving two quadruples of numbers, by ones and by pairs: the two steps of transposing."""
 _MOST_LEAVES = 16
 """Beyond, shuffling costs more than moving leaf by leaf."""
 
@@ -144,11 +147,9 @@ def _transposed(body: WideBody, kind: str, lanes: Sequence[str]) -> list[str]:
         numbers = ", ".join(f"i32 {n}" for n in places)
         return w.ins(f"shufflevector {whole} {a}, {whole} {b}, <{width} x i32> <{numbers}>")
 
-    low, high = (0, 4, 1, 5), (2, 6, 3, 7)
-    a, b = mixed(rows[0], rows[1], low), mixed(rows[2], rows[3], low)
-    c, d = mixed(rows[0], rows[1], high), mixed(rows[2], rows[3], high)
-    first, second = (0, 1, 4, 5), (2, 3, 6, 7)
-    return [mixed(a, b, first), mixed(a, b, second), mixed(c, d, first), mixed(c, d, second)]
+    a, b = (mixed(rows[n], rows[n + 1], _LOW) for n in (0, 2))
+    c, d = (mixed(rows[n], rows[n + 1], _HIGH) for n in (0, 2))
+    return [mixed(*pair, order) for pair in ((a, b), (c, d)) for order in (_FIRST, _SECOND)]
 
 
 def _small_leaf(access: Access) -> tuple[Scalar, int] | None:
