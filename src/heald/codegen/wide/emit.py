@@ -32,7 +32,7 @@ def functions(kernel: Kernel, module: Locations | None) -> tuple[bool, list[str]
         ("", "", "") if places is None else (places.of_range(), places.of_body(), places.of_call())
     )
     rank, used = launch_rank(kernel), parameter_leaves(kernel)
-    body = WideBody(kernel, places, WideWriter(width), width=width)
+    body = WideBody(kernel, places, writer=WideWriter(width), width=width)
     return body.records, [
         f"define internal void @{WIDE_RANGE}({ARGUMENTS}) #2{of_range} {{",
         emit_wide_range(kernel, rank, width, used, of_call),
