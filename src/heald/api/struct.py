@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from heald.api.casting import cast_elements
-from heald.api.edge import at_edge
 from heald.api.host_value import HostValue, value_class
 from heald.api.scalars import Misfit, convert, describe, refuse, shortest, zero
 from heald.api.struct_source import member_spans
@@ -309,7 +308,6 @@ def struct_class(t: Struct) -> type[StructValue]:
     return found
 
 
-@at_edge
 def struct(cls: type) -> Any:
     """Make a struct of a class whose annotations are its fields, for kernels and host alike.
 
@@ -323,6 +321,7 @@ def struct(cls: type) -> Any:
     return _declare(cls, frame.f_back if frame else None)
 
 
+@at_edge
 def _declare(cls: object, frame: python_types.FrameType | None) -> type[StructValue]:
     if not isinstance(cls, type):
         raise TypingError(Diagnostic("H0208", f"struct decorates a class, not {describe(cls)}"))
