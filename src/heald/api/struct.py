@@ -321,7 +321,6 @@ def struct(cls: type) -> Any:
     return _declare(cls, frame.f_back if frame else None)
 
 
-@at_edge
 def _declare(cls: object, frame: python_types.FrameType | None) -> type[StructValue]:
     if not isinstance(cls, type):
         raise TypingError(Diagnostic("H0208", f"struct decorates a class, not {describe(cls)}"))
