@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heald.diagnostics import InternalError
-from heald.ir import ATOMICS, LOOPS, Kernel, Op, Region, Value
+from heald.ir import ATOMICS, LOOPS, Kernel, Op, Region, Value, walk
 from heald.passes.facts import Constants, constants_of, is_guarded, launch_rank, space_of
 from heald.types import Array, i32, i64, u32, u64
 
@@ -34,7 +34,7 @@ class Uniformity:
         exact: values that grow evenly without wrapping around, such as the launch index itself.
         ragged: arrays of which extents or byte strides differ between lanes.
         divergent: branches and loops that lanes leave on different ways.
-        late: ops that may run after an effect of the same thread.
+        late: ops that may run after an effect of one of the lanes.
     """
 
     steps: Mapping[Value, int]
@@ -63,15 +63,18 @@ def analyse_uniformity(kernel: Kernel) -> Uniformity:
     Raises:
         InternalError: the kernel has structured exits; ``normalise_exits`` comes before.
     """
-    late = find_late(kernel)
+    # Which views may fail late decides little, so there every branch may be divergent.
+    branches = frozenset(op for op in walk(kernel.body) if op.name == "if")
+    late = find_late(kernel, branches)
     analysis = _Analysis(constants_of(kernel), launch_rank(kernel) - 1, late)
     analysis.run(kernel)
+    divergent = frozenset(analysis.divergent)
     return Uniformity(
         analysis.steps,
         frozenset(analysis.exact),
         frozenset(analysis.ragged),
-        frozenset(analysis.divergent),
-        late,
+        divergent,
+        find_late(kernel, divergent),
     )
 
 
@@ -248,17 +251,22 @@ def has_effect(op: Op) -> bool:
     return op.name in ATOMICS or any(has_effect(o) for region in op.regions for o in region.ops)
 
 
-def find_late(kernel: Kernel) -> frozenset[Op]:
-    """Ops that may run after an effect of the same thread; before all, it can be started anew."""
+def find_late(kernel: Kernel, divergent: frozenset[Op]) -> frozenset[Op]:
+    """Ops that may run after an effect of one of the lanes; before all, they can be started anew.
+
+    Of a ``divergent`` branch the second arm runs after the first one.
+    """
     found: set[Op] = set()
-    _find_late(kernel.body, False, found)
+    _find_late(kernel.body, False, divergent, found)
     return frozenset(found)
 
 
-def _find_late(region: Region, late: bool, found: set[Op]) -> None:
+def _find_late(region: Region, late: bool, divergent: frozenset[Op], found: set[Op]) -> None:
     for op in region.ops:
         if late:
             found.add(op)
+        inside = late or (op.name in LOOPS and has_effect(op))
         for inner in op.regions:
-            _find_late(inner, late or (op.name in LOOPS and has_effect(op)), found)
+            _find_late(inner, inside, divergent, found)
+            inside = inside or (op in divergent and any(has_effect(o) for o in inner.ops))
         late = late or has_effect(op)

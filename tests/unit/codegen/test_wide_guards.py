@@ -102,6 +102,23 @@ def test_two_dimensional_indices(extent: int) -> None:
     agree(m.done(), make, counts=(8, 17))
 
 
+def test_threads_are_not_started_anew_when_others_have_written() -> None:
+    # The second arm runs after the first one, whose lanes have added to y.
+    m = Make(x=Array(i32, 1), y=Array(i32, 1))
+    i = m.tid()
+
+    def add(number: int, array: Value) -> object:
+        return lambda: [] if m.atomic("add", array, i, m.const(i32, number)) is None else []
+
+    m.if_(odd(m, i), add(1, m.y), add(2, m.x))
+    m.if_(odd(m, i), add(4, m.y), add(8, m.x))
+
+    def make(n: int) -> list[np.ndarray]:
+        return [np.zeros(max(n - 3, 0), np.int32), np.zeros(n, np.int32)]
+
+    agree(m.done(), make, counts=(8, 9, 17))
+
+
 # ------------------------------------------------------------------------------ other guards
 
 

@@ -174,8 +174,11 @@ def test_what_comes_behind_an_effect() -> None:
 
     m.for_(zero, one, one, [], body)
     kernel = guard(m.done())
-    late = find_late(kernel)
+    late = find_late(kernel, frozenset())
     loads = [op in late for op in walk(kernel.body) if op.name == "load"]
     # Before the branch; in the arm without a store; behind it; in a loop whose last trip wrote.
     assert loads == [False, False, True, True]
     assert [op in late for op in walk(kernel.body) if op.name == "store"] == [False, False]
+    # Where lanes part, those in the second arm go after those in the first one.
+    late = find_late(kernel, frozenset(ops(kernel, "if")))
+    assert [op in late for op in ops(kernel, "load")] == [False, True, True, True]
