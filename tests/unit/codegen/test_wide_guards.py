@@ -108,7 +108,11 @@ def test_threads_are_not_started_anew_when_others_have_written() -> None:
     i = m.tid()
 
     def add(number: int, array: Value) -> object:
-        return lambda: [] if m.atomic("add", array, i, m.const(i32, number)) is None else []
+        def arm() -> list[Value]:
+            m.atomic("add", array, i, m.const(i32, number))
+            return []
+
+        return arm
 
     m.if_(odd(m, i), add(1, m.y), add(2, m.x))
     m.if_(odd(m, i), add(4, m.y), add(8, m.x))
