@@ -130,6 +130,7 @@ def _erfcinv64(q: NDArray) -> NDArray:
 
 
 EXACT: dict[str, Numpy] = {
+    "copysign": lambda x, y: np.copysign(x, np.where(np.isnan(y), 1, y).astype(y.dtype)),
     "bit_count": _bit_count,
     "add": np.add,
     "sub": np.subtract,

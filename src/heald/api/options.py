@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from types import FrameType
 from typing import Any
 
 from heald.api.edge import at_edge
@@ -18,8 +19,15 @@ def init() -> None:
     warm_up()
 
 
-def _calling_module(depth: int = 2) -> str:
-    return str(sys._getframe(depth).f_globals.get("__name__", "__main__"))
+def _calling_module() -> str:
+    """The module of the nearest frame that is not Heald's own."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", "__main__"))
+        if name.partition(".")[0] != "heald":
+            return name
+        frame = frame.f_back
+    return "__main__"
 
 
 def set_module_options(options: Mapping[str, Any], module: Any = None) -> None:
@@ -38,7 +46,7 @@ def get_module_options(module: Any = None) -> dict[str, Any]:
 
 def _module_name(module: Any) -> str:
     if module is None:
-        return _calling_module(3)
+        return _calling_module()
     if isinstance(module, Module):
         return module.name
     return module if isinstance(module, str) else str(module.__name__)

@@ -247,8 +247,6 @@ def attribute(s: Session, node: ast.Attribute) -> Operand:
 
 
 _ELSEWHERE = {
-    "hash_grid_point_id": "write tid(): a thread may take any point",
-    "hash_grid_query_next": "write `for j in wp.hash_grid_query(grid, point, radius):`",
     "vector": "write wp.types.vector(length=..., dtype=...) outside of the kernel",
     "matrix": "write wp.types.matrix(shape=..., dtype=...) outside of the kernel",
     "pi": "write math.pi",

@@ -191,14 +191,16 @@ def nonzero(x: Scalar) -> Scalar:
     return m.select(x != 0, type(x)(1), type(x)(0))
 
 
-@builtin(group=GROUP, accuracy=Exact(), reference="numpy.copysign")
+@builtin(group=GROUP, accuracy=Exact())
 def copysign(x: Float, y: Float) -> Float:
-    """The magnitude of ``x`` with the sign bit of ``y``; NaN has a sign bit too.
+    """The magnitude of ``x`` with the sign bit of ``y``.  A NaN in ``y`` counts as positive: its
+    sign bit is none that every device agrees on.
 
     >>> wp.copysign(2.0, -0.0)
     -2.0
     """
-    return m.copysign(x, y)
+    sign = m.select(m.fcmp(y, y, pred="oeq"), y, m.fabs(y))
+    return m.copysign(x, sign)
 
 
 @builtin(group=GROUP, accuracy=Exact(), reference="numpy.sqrt")

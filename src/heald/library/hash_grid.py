@@ -143,3 +143,23 @@ def iterate(q: HashGridQuery) -> Anything:
     j = ids[q.next]
     q.next += 1
     return q, True, j
+
+
+@builtin(group="Geometry", updates=("query", "index"))
+def hash_grid_query_next(query: HashGridQuery, index: int32) -> Anything:
+    """The next point of a query: ``while wp.hash_grid_query_next(query, j):`` puts its index into
+    ``j`` and is False where there is none, which leaves ``j`` alone.
+
+    ``for j in query`` is the shorter form of the same.
+    """
+    stepped, more, found = iterate(query)
+    return stepped, found if more else index, more
+
+
+@builtin(group="Geometry")
+def hash_grid_point_id(id: uint64, index: int32) -> int32:
+    """The index of the point at position ``index`` of the grid's list: cells in row-major order,
+    points of a cell ascending.  Threads that take points in this order find neighbours in cache.
+    """
+    ids = m.resource_array(id, INTS, kind=KIND, slot=1)
+    return ids[index]

@@ -36,7 +36,7 @@ CALLS = {
         faulty, dim=1, inputs=[wp.zeros(1, device="sim")], device="sim"
     ),
     "recorded": lambda: wp.launch(faulty, dim=1, inputs=[wp.zeros(1)], record_cmd=True).launch(),
-    "prepare": lambda: broken.prepare(),
+    "prepare": broken.prepare,
     "host call": lambda: fails(3),
     "load": lambda: wp.load_module(__name__),
 }
@@ -66,3 +66,14 @@ def test_after_prepare_the_first_launch_is_the_quick_one():
     wp.launch(ready, dim=3, inputs=[a])
     assert a.list() == [2.0, 2.0, 2.0]
     assert program.launches == 0, "the launch took the careful path"
+
+
+def test_the_calling_module_is_the_users():
+    wp.set_module_options({"strict_fp": True})
+    try:
+        assert wp.get_module(__name__).options["strict_fp"] is True
+        assert wp.get_module_options()["strict_fp"] is True
+        with pytest.raises(wp.CompileError, match="missing"):
+            wp.load_module()
+    finally:
+        wp.get_module(__name__).options.clear()

@@ -11,6 +11,23 @@ LIMIT = 512
 
 
 @wp.kernel
+def collect_stepwise(
+    grid: wp.uint64,
+    points: wp.array(dtype=wp.vec3),
+    radius: float,
+    found: wp.array(dtype=int, ndim=2),
+):
+    i = wp.hash_grid_point_id(grid, wp.tid())
+    query = wp.hash_grid_query(grid, points[i], radius)
+    j = int(-7)
+    k = 0
+    while wp.hash_grid_query_next(query, j):
+        found[i, k] = j
+        k += 1
+    found[i, k] = -j
+
+
+@wp.kernel
 def collect(
     grid: wp.uint64,
     points: wp.array(dtype=wp.vec3),
@@ -109,6 +126,36 @@ def test_the_order_is_the_same_on_every_device():
     points = np.random.default_rng(9).normal(size=(120, 3))
     one, two = query(points, 0.7), query(points, 0.7, device="sim")
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+
+
+def test_the_spelling_of_warp_gives_the_same_points(device):
+    points = np.random.default_rng(11).normal(size=(40, 3)).astype(np.float32)
+    expected = query(points, 0.8, device=device)
+    with wp.ScopedDevice(device):
+        p = wp.array(points, dtype=wp.vec3)
+        grid = wp.HashGrid(8, 8, 8)
+        grid.build(p, 0.8)
+        found = wp.full((40, 60), -1, dtype=int)
+        wp.launch(collect_stepwise, dim=40, inputs=[grid.id, p, 0.8, found])
+        table = found.numpy()
+    for i, row in enumerate(expected):
+        assert table[i, : len(row)].tolist() == row.tolist()
+        assert table[i, len(row)] == -row[-1], "the last index was not left alone"
+
+
+def test_positions_outside_the_list_of_points_are_faults(device):
+    @wp.kernel
+    def nth(grid: wp.uint64, n: int, out: wp.array(dtype=int)):
+        out[0] = wp.hash_grid_point_id(grid, n)
+
+    with wp.ScopedDevice(device):
+        grid = wp.HashGrid(4, 4, 4)
+        grid.build(wp.zeros(3, dtype=wp.vec3), 1.0)
+        out = wp.zeros(1, dtype=int)
+        wp.launch(nth, dim=1, inputs=[grid.id, 2, out])
+        assert out.list() == [2]
+        with pytest.raises(wp.OutOfBoundsError):
+            wp.launch(nth, dim=1, inputs=[grid.id, 3, out])
 
 
 def test_periodic_domains_reach_across_the_border(device):
