@@ -43,6 +43,7 @@ _PLACES = {
     "from_numpy from_ptr",
     "api.indexed": "indexedarray",
     "api.dlpack": "from_dlpack",
+    "api.mapping": "map",
     "interop.torch": "from_torch to_torch dtype_from_torch dtype_to_torch device_from_torch "
     "device_to_torch",
     "api.devices": "ScopedDevice ScopedTimer get_devices get_preferred_device is_cpu_available "
@@ -62,7 +63,7 @@ _PLACES = {
 }
 _MODULE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
 _MODULE_OF["bool"] = "library.language"
-_SPELLED = {"bool": "bool_"}  # names that would hide Python's own where they are defined
+_SPELLED = {"bool": "bool_", "map": "map_"}  # they would hide Python's own where they are defined
 
 
 def __getattr__(name: str) -> Any:

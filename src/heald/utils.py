@@ -169,6 +169,47 @@ def _measure_runs(run_starts: wp.array(dtype=int), total: int, run_lengths: wp.a
     run_lengths[r] = end - run_starts[r]
 
 
+@wp.kernel
+def _cast(values: wp.array(dtype=Any), out: wp.array(dtype=Any)):
+    i = wp.tid()
+    out[i] = out.dtype(values[i])
+
+
+# -- conversion ------------------------------------------------------------------------------------
+
+
+def array_cast(in_array: wp.array, out_array: wp.array, count: int | None = None) -> None:
+    """Convert elements to the type of another array, as ``out.dtype(x)`` does in a kernel.
+
+    Floats are cut to integers, which saturate; NaN gives 0.
+
+    Args:
+        in_array: of any shape and number, vector or matrix type.
+        out_array: of the same shape; vectors take numbers for all components.
+        count: how many of the first elements to convert, in row-major order.
+
+    Raises:
+        LaunchError: shapes or the count do not fit (H0711), or ``out_array`` is read-only (H0705).
+        CompileError: one type does not convert to the other.
+    """
+    if in_array.shape != out_array.shape:
+        raise _refused(f"a cast of shape {in_array.shape} cannot go to shape {out_array.shape}")
+    size = in_array.size if count is None else count
+    if isinstance(size, bool) or not 0 <= size <= in_array.size:
+        raise _refused(f"count={count!r} of an array of shape {in_array.shape}")
+    if size == 0:
+        return
+    given = in_array.contiguous().flatten()[:size]
+    made = wp.empty(size, dtype=out_array.dtype, device=out_array.device)
+    _launch(_cast, size, given, made)
+    if out_array.is_contiguous:
+        wp.copy(out_array, made, count=size)
+    else:
+        whole = out_array.contiguous()
+        wp.copy(whole, made, count=size)
+        out_array.assign(whole)
+
+
 # -- sums and scans --------------------------------------------------------------------------------
 
 

@@ -3,11 +3,18 @@
 from heald.driver.analysed import Analysed
 from heald.driver.arguments import Argument, ArrayArgument, LeafValue, needs_wide_index
 from heald.driver.cache import clear_cache
+from heald.driver.cache_captures import describe_overloads
 from heald.driver.dump import STAGES, dump
 from heald.driver.entries import Entry, HostClasses, Pack, entry_of, replay_of
 from heald.driver.files import write_whole
 from heald.driver.program import Program
-from heald.driver.specialise import compile_call, compile_program, resolve, warm_up
+from heald.driver.specialise import (
+    compile_call,
+    compile_program,
+    resolve,
+    result_types,
+    warm_up,
+)
 
 __all__ = [
     "STAGES",
@@ -22,11 +29,13 @@ __all__ = [
     "clear_cache",
     "compile_call",
     "compile_program",
+    "describe_overloads",
     "dump",
     "entry_of",
     "needs_wide_index",
     "replay_of",
     "resolve",
+    "result_types",
     "warm_up",
     "write_whole",
 ]

@@ -15,7 +15,7 @@ import inspect
 import math
 import sys
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -45,12 +45,21 @@ def describe_kernel(function: FunctionType) -> Description | None:
 
     Not here are the options, the types of the parameters, and Heald itself.
     """
+    return _try(function.__qualname__, lambda d: d.function(function, is_kernel=True))
+
+
+def describe_overloads(name: str, functions: Sequence[FunctionType]) -> Description | None:
+    """Everything that calling a function with these overloads means, as it is now, or None."""
+    return _try(name, lambda d: tuple(map(d.function, functions)))
+
+
+def _try(name: str, describe: Callable[[_Describer], Description]) -> Description | None:
     try:
-        return _Describer().function(function, is_kernel=True)
+        return describe(_Describer())
     except _OpaqueError as error:
-        note(f"'{function.__qualname__}' is lowered each time: {error}")
+        note(f"'{name}' is lowered each time: {error}")
     except Exception as error:  # noqa: BLE001 - captured objects may raise anything
-        note(f"'{function.__qualname__}' is lowered each time: {type(error).__name__}: {error}")
+        note(f"'{name}' is lowered each time: {type(error).__name__}: {error}")
     return None
 
 

@@ -67,6 +67,18 @@ def compile_call(
     return compile_closure(kernel), kernel.results
 
 
+def result_types(
+    name: str, functions: Sequence[FunctionType], types: Sequence[Type]
+) -> tuple[Type, ...]:
+    """What the overload that fits ``types`` gives; nothing where it returns nothing.
+
+    Raises:
+        CompileError: no overload fits, or its body has mistakes.
+    """
+    options = Options(strict_fp=config.strict_fp)
+    return lower_call(name, functions, types, resolve, options).results
+
+
 def warm_up() -> None:
     """Load what every first compilation needs: LLVM, the builtins, the threads."""
     load_topics()

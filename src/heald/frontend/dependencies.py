@@ -31,7 +31,7 @@ class Outline:
     """What a function says, where, and what it captures.
 
     Attributes:
-        text: its lines, decorators included.
+        text: its lines, decorators included; of a lambda also where in them it stands.
         file: where they stand.
         line: the first of them, from 1.
         paths: every captured name with the attributes read from it, ``("wp", "vec3")``; the longest
@@ -61,6 +61,8 @@ def _outline(definition: Definition) -> Outline:
     local = {*code.co_varnames, *code.co_cellvars}
     paths = sorted({p for s in tree.body for p in _paths(s) if p[0] not in local})
     text = "".join(definition.lines[first - 1 : last])
+    if definition.place is not None:
+        text += repr((tree.col_offset, definition.place))
     return Outline(text, definition.file, first, tuple(paths))
 
 

@@ -17,6 +17,8 @@ from heald.frontend.sources import (
     FunctionSource,
     declared_parameters,
     has_source,
+    is_lambda,
+    no_source,
     parameters_of,
     read_source,
 )
@@ -33,6 +35,8 @@ def parameter_patterns(function: FunctionType) -> tuple[tuple[str, Pattern], ...
     Raises:
         CompileError: H0104, H0106, H0207 with the place of the parameter.
     """
+    if is_lambda(function):
+        raise no_source(function, "it is a lambda; kernels are written with def")
     patterns = [
         (p.name, as_type(p.annotation) if p.has_meaning else None)
         for p in declared_parameters(function)

@@ -17,6 +17,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from heald.diagnostics import CompileError, Diagnostic, Span
+from heald.frontend.lambdas import LAMBDA, Place, find_lambda, lambda_place
 from heald.frontend.texts import AnyFunction, line_range, parse_lines
 
 _MISSING = object()
@@ -57,11 +58,16 @@ class FunctionSource:
         )
 
     def name_span(self, call: Span | None) -> Span:
-        """The name behind ``def``."""
+        """The name behind ``def``; of a lambda, that word."""
         line = self.tree.lineno
         text = self.lines[line - 1] if line <= len(self.lines) else ""
-        start = max(text.find(self.tree.name, self._characters(line, self.tree.col_offset) + 3), 0)
-        return Span(self.file, line, start, line, start + len(self.tree.name), call)
+        start = self._characters(line, self.tree.col_offset)
+        name = self.tree.name
+        if name == LAMBDA:
+            name = "lambda"
+        else:
+            start = max(text.find(name, start + 3), 0)
+        return Span(self.file, line, start, line, start + len(name), call)
 
     def _characters(self, line: int, offset: int) -> int:
         """``ast`` counts columns in UTF-8 bytes, people count characters."""
@@ -200,14 +206,15 @@ def read_source(function: FunctionType) -> FunctionSource:
     file = function.__code__.co_filename
     lines, scope = _definition_of(function)
     if not lines:
-        raise _no_source(function, _why_no_source(file))
+        raise no_source(function, _why_no_source(file))
     tree = tree_of(definition_of(function))
-    if tree is None and function.__name__ == "<lambda>":
-        raise _no_source(function, "it is a lambda; kernels and functions are written with def")
     if tree is None and not _is_python(lines):
-        raise _no_source(function, f"{file} no longer parses as Python")
+        raise no_source(function, f"{file} no longer parses as Python")
+    if tree is None and is_lambda(function) and not lambda_place(function.__code__):
+        why = "Python was told to keep no columns (-X no_debug_ranges), so no lambda can be found"
+        raise no_source(function, why)
     if tree is None:
-        raise _no_source(function, f"{file} has changed since the function was defined")
+        raise no_source(function, f"{file} has changed since the function was defined")
     if isinstance(tree, ast.AsyncFunctionDef):
         raise CompileError(
             Diagnostic(
@@ -234,13 +241,15 @@ def _definition_of(function: FunctionType) -> tuple[Lines, Mapping[str, Any]]:
 class Definition:
     """Where a function is defined: the key of what follows from its text alone.
 
-    Closures that one definition made share it.
+    Closures that one definition made share it.  ``place`` tells the lambdas of a line apart; other
+    functions have none.
     """
 
     file: str
     lines: Lines
     name: str
     first_line: int
+    place: Place | tuple[()] | None
     code: CodeType = field(compare=False)
 
     @property
@@ -256,12 +265,20 @@ def definition_of(function: FunctionType) -> Definition:
 
 def _definition_in(function: FunctionType, lines: Lines) -> Definition:
     code = function.__code__
-    return Definition(code.co_filename, lines, *_key_of(function), code)
+    place = lambda_place(code) if is_lambda(function) else None
+    return Definition(code.co_filename, lines, *_key_of(function), place, code)
+
+
+def is_lambda(function: FunctionType) -> bool:
+    """Was it written without ``def``?"""
+    return function.__code__.co_name == LAMBDA
 
 
 @lru_cache(maxsize=256)
 def tree_of(definition: Definition) -> AnyFunction | None:
     """A definition as a tree; None where it does not stand where it should."""
+    if definition.place is not None:
+        return find_lambda(definition.lines, definition.code)
     key = definition.name, definition.first_line
     tree = parse_lines(definition.lines, *definition.line_range)
     if tree is None or _place_of(tree) != key:
@@ -307,7 +324,8 @@ def _why_no_source(file: str) -> str:
     return f"{file} cannot be read"
 
 
-def _no_source(function: FunctionType, why: str) -> CompileError:
+def no_source(function: FunctionType, why: str) -> CompileError:
+    """The error of a function that cannot be read."""
     line = function.__code__.co_firstlineno
     return CompileError(
         Diagnostic(

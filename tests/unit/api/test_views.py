@@ -56,7 +56,7 @@ def test_axes_that_are_no_order_are_refused(axes):
         wp.zeros((2, 3)).transpose(axes)
 
 
-# ---------------------------------------------------------------------------- views of other types
+# -- views of other types --------------------------------------------------------------------------
 
 
 @given(st.data())
@@ -138,7 +138,7 @@ def test_views_without_elements():
         wp.zeros((0, 3), dtype=float).view(wp.float64)
 
 
-# --------------------------------------------------------------------------------- odd strides
+# -- odd strides -----------------------------------------------------------------------------------
 
 
 def test_more_elements_than_32_bits_count():
@@ -190,7 +190,7 @@ def test_contiguous_arrays_do_not_overlap_themselves():
     assert overlaps_itself(((3,), (0,)), 4)
 
 
-# ------------------------------------------------------------------------------ memory of others
+# -- memory of others ------------------------------------------------------------------------------
 
 
 def test_buffers_are_shared_and_kept_open():
@@ -276,7 +276,7 @@ def test_from_ptr_takes_strides():
     del memory
 
 
-# --------------------------------------------------------------------------------------- copies
+# -- copies ----------------------------------------------------------------------------------------
 
 
 @given(st.data())
@@ -330,7 +330,7 @@ def test_copies_say_what_does_not_fit():
         wp.copy(wp.array(x, copy=False), wp.zeros(1, dtype=int), count=1)
 
 
-# ------------------------------------------------------------------------------ elements, structs
+# -- elements, structs -----------------------------------------------------------------------------
 
 
 @wp.struct

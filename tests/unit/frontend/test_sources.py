@@ -256,7 +256,7 @@ def test_a_file_that_no_longer_parses(tmp_path: Path) -> None:
 
 
 def test_lambdas_and_coroutines() -> None:
-    with pytest.raises(CompileError, match="it is a lambda"):
+    with pytest.raises(CompileError, match="it is a lambda; kernels are written with def"):
         lower(wp.kernel(lambda a: None))
     found = refuse_text("@wp.kernel\nasync def k(a: wp.array(dtype=float)):\n    pass\n")
     assert (found.code, pointed_at(found)) == ("H0101", "async")
