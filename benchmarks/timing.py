@@ -1,0 +1,105 @@
+"""Timing ways to do the same thing side by side: interleaved rounds, medians, ratios."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+SAMPLE = 0.008
+"""Seconds that one sample should take at least: short calls are repeated within it."""
+WARM_UPS = 3
+"""Untimed calls before timing: a first launch compiles, a second makes the launch entry."""
+
+Times = tuple[float, float]
+"""Seconds on the wall, and of the processor (all threads of the process that works)."""
+
+
+class Way(Protocol):
+    """One way to do a thing."""
+
+    def run(self) -> None:
+        """Do it once."""
+
+    def result(self) -> npt.NDArray[Any]:
+        """What the last run computed."""
+
+    def sample(self, repeats: int) -> Times:
+        """Do it ``repeats`` times; the mean of these."""
+
+
+def time_calls(run: Callable[[], object], repeats: int) -> Times:
+    """Seconds a call: on the wall, and of the processor."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    for _ in range(repeats):
+        run()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return wall / repeats, cpu / repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A way that runs in this process.
+
+    Attributes:
+        call: does it once.
+        output: what it computed, not a copy.
+        before: makes ready for a series of calls, such as a setting that the way wants.
+    """
+
+    call: Callable[[], object]
+    output: Callable[[], npt.NDArray[Any]]
+    before: Callable[[], object] = field(default=lambda: None)
+
+    def run(self) -> None:
+        """Do it once."""
+        self.before()
+        self.call()
+
+    def result(self) -> npt.NDArray[Any]:
+        """What the last run computed."""
+        return np.array(self.output())
+
+    def sample(self, repeats: int) -> Times:
+        """The mean of several calls."""
+        self.before()
+        self.call()
+        return time_calls(self.call, repeats)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The samples of all ways of a case, one a round, in the order in which they were taken."""
+
+    samples: Mapping[str, Sequence[Times]]
+
+    def median(self, way: str, clock: int = 0) -> float:
+        """Seconds; clock 0 is the wall's, 1 the processor's."""
+        return statistics.median(times[clock] for times in self.samples[way])
+
+    def ratios(self, over: str, under: str, clock: int = 0) -> list[float]:
+        """Time of ``over`` by that of ``under``, sorted, each from samples of one round."""
+        pairs = zip(self.samples[over], self.samples[under], strict=True)
+        return sorted(a[clock] / max(b[clock], 1e-12) for a, b in pairs)
+
+
+def measure(ways: Mapping[str, Way], rounds: int, sample: float = SAMPLE) -> Measured:
+    """Time every way in every round; who begins changes from round to round."""
+    repeats = {}
+    for name, way in ways.items():
+        for _ in range(WARM_UPS):
+            way.run()
+        wall, _ = way.sample(1)
+        repeats[name] = max(1, min(10_000, round(sample / max(wall, 1e-7))))
+    samples: dict[str, list[Times]] = {name: [] for name in ways}
+    names = list(ways)
+    for number in range(rounds):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            samples[name].append(ways[name].sample(repeats[name]))
+    return Measured(samples)
