@@ -122,6 +122,8 @@ wp.zeros(-3, dtype=float)  #~ H0711
 
 wp.array([[1.0], [1.0, 2.0]], dtype=float)  #~ H0712
 
+wp.zeros(3, dtype=float, requires_grad=True)  #~ H0716
+
 hashes = wp.HashGrid(4, 4, 4)
 
 hashes.id  #~ H0714
