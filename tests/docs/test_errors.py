@@ -17,7 +17,6 @@ FOLDER = ROOT / "docs" / "errors"
 
 # Codes that a few lines on any machine cannot provoke; their pages show no code.
 NO_EXAMPLE = {
-    "H0405": "only the interpreter's own tests track what was written",
     "H0606": "what cannot be proved changes with the prover",
     "H0708": "ten million iterations take minutes",
     "H0709": "nothing on the public surface reaches it",

@@ -20,7 +20,7 @@ from heald.diagnostics import (
     TypingError,
 )
 from heald.driver import Argument, ArrayArgument, LeafValue, Program, needs_wide_index
-from heald.runtime import Device
+from heald.runtime import Allocation, Device
 from heald.types import (
     Anything,
     Array,
@@ -216,9 +216,15 @@ def _descriptor(kernel: Kernel, name: str, t: Array, value: Any, device: Device)
             f"lives on '{value.device}', the launch is on '{device}'",
             f"launch with device='{value.device}', or copy the array with .to('{device}')",
         )
-    kept = (value, value.owner)
+    owner = value.owner
     return ArrayArgument(
-        value.ptr, value.shape, value.strides, value.element_type, kept, value.read_only
+        value.address,
+        value.shape,
+        value.strides,
+        value.element_type,
+        (value, owner),
+        value.read_only,
+        owner if isinstance(owner, Allocation) else None,
     )
 
 

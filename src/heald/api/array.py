@@ -28,6 +28,7 @@ from heald.api.scalars import is_number
 from heald.api.struct import make_value, spell, take_leaves
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.runtime import (
+    Allocation,
     Device,
     ForeignMemory,
     allocate,
@@ -220,8 +221,24 @@ class array:  # noqa: N801 - the name that users know
 
     @property
     def ptr(self) -> int:
-        """Address of element (0, ..., 0); of zeros where there are no elements."""
+        """Address of element (0, ..., 0); of zeros where there are no elements.
+
+        Who asks may write there, so afterwards nothing counts as unwritten.
+        """
+        self._mark_written(*byte_span(self._shape, self._strides, self.itemsize))
         return self._ptr
+
+    @property
+    def address(self) -> int:
+        """The same for Heald itself, which says what it writes."""
+        return self._ptr
+
+    def _mark_written(self, low: int, high: int) -> None:
+        """Bytes [low, high) from element (0, ..., 0) on were written, or may have been."""
+        owner = self._owner
+        if isinstance(owner, Allocation):
+            start = self._ptr - owner.ptr
+            owner.mark_written(start + low, start + high)
 
     @property
     def device(self) -> Device:
@@ -275,6 +292,7 @@ class array:  # noqa: N801 - the name that users know
             return
         data = self._encode(value, f"element {key_text(key)} of an array of {spell(self._element)}")
         ctypes.memmove(self._ptr + offset, data, len(data))
+        self._mark_written(offset, offset + len(data))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[k] for k in range(len(self)))
@@ -364,6 +382,7 @@ class array:  # noqa: N801 - the name that users know
         low, high = byte_span(self._shape, self._strides, self.itemsize)
         if low == high:
             return np.empty(shape, dtype)
+        self._mark_written(low, high)
         memory = memory_bytes(self._ptr + low, high - low, self._owner, read_only=self._read_only)
         return np.ndarray(shape, dtype, memory, -low, strides)
 
@@ -549,13 +568,14 @@ def make_array(
 def new_array(
     element: Element, shape: tuple[int, ...], device: Device, *, zeroed: bool = False
 ) -> array:
-    """A contiguous array in new memory, with unspecified contents unless ``zeroed``.
+    """A contiguous array in new memory, with unspecified contents unless ``zeroed``.  The
+    interpreter reports reads of what was never written.
 
     Raises:
         DeviceError: not enough memory (H0802).
     """
     itemsize = size_of(element)
-    memory = allocate(byte_size(shape, itemsize), zeroed=zeroed)
+    memory = allocate(byte_size(shape, itemsize), zeroed=zeroed, tracked=device.is_sim)
     strides = contiguous_strides(shape, itemsize)
     return make_array(element, memory.ptr, shape, strides, device, memory)
 

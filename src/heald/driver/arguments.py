@@ -8,7 +8,7 @@ from math import prod
 
 from heald.artifact import Symbol
 from heald.interp import ArrayView
-from heald.runtime import byte_span, memory_bytes
+from heald.runtime import Allocation, byte_span, memory_bytes
 from heald.types import Element, Leaf, Scalar, Type, bf16, leaves, size_of
 
 
@@ -17,6 +17,7 @@ class ArrayArgument:
     """An array: where its element (0, ..., 0) lies, its extents, byte strides and element type.
 
     ``owner`` keeps the memory alive; ``read_only`` memory must not be written by a kernel.
+    ``allocation`` knows which of its bytes were written, where that is tracked.
     """
 
     ptr: int
@@ -25,6 +26,7 @@ class ArrayArgument:
     dtype: Element
     owner: object
     read_only: bool = False
+    allocation: Allocation | None = None
 
     def view(self) -> ArrayView:
         """The same memory as the interpreter sees it."""
@@ -32,7 +34,11 @@ class ArrayArgument:
         if low == high:
             return ArrayView.allocate(self.dtype, self.shape)
         memory = memory_bytes(self.ptr + low, high - low, self.owner, read_only=self.read_only)
-        return ArrayView(memory, -low, self.shape, self.strides, self.dtype)
+        written = None
+        if self.allocation is not None and self.allocation.written is not None:
+            start = self.ptr + low - self.allocation.ptr
+            written = self.allocation.written[start : start + high - low]
+        return ArrayView(memory, -low, self.shape, self.strides, self.dtype, written)
 
 
 LeafValue = bool | int | float | ArrayArgument

@@ -32,16 +32,23 @@ class Allocation:
         ptr: address of the first byte, a multiple of 64.
         nbytes: how many bytes were asked for.
         buffer: the bytes, uint8 of shape (nbytes,).
+        written: where it is tracked, one bool for each byte: has anybody written it?
     """
 
     ptr: int
     nbytes: int
     buffer: Bytes
+    written: npt.NDArray[np.bool_] | None = None
+
+    def mark_written(self, start: int, stop: int) -> None:
+        """Bytes [start, stop) were written, or may have been."""
+        if self.written is not None:
+            self.written[start:stop] = True
 
 
-def allocate(nbytes: int, *, zeroed: bool = False) -> Allocation:
+def allocate(nbytes: int, *, zeroed: bool = False, tracked: bool = False) -> Allocation:
     """New host memory aligned to 64 bytes; with ``zeroed`` all bytes are 0, else their contents are
-    unspecified.
+    unspecified, and with ``tracked`` it is known which bytes were written.
 
     Raises:
         DeviceError: there is not that much memory (H0802).
@@ -55,7 +62,8 @@ def allocate(nbytes: int, *, zeroed: bool = False) -> Allocation:
         raise _exhausted(nbytes) from None
     skip = -raw.ctypes.data % ALIGNMENT
     buffer = raw[skip : skip + nbytes]
-    return Allocation(raw.ctypes.data + skip, nbytes, buffer)
+    written = np.zeros(nbytes, np.bool_) if tracked and not zeroed else None
+    return Allocation(raw.ctypes.data + skip, nbytes, buffer, written)
 
 
 ZERO_PAGE: Allocation = allocate(_ZERO_PAGE_SIZE, zeroed=True)
@@ -100,7 +108,7 @@ def contiguous_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
 
 
 def byte_span(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
-    """First byte and the one after the last that elements occupy, relative to element (0, ..., 0)."""
+    """First byte and the one after the last that elements occupy, from element (0, ..., 0) on."""
     if 0 in shape:
         return 0, 0
     reach = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]

@@ -623,8 +623,8 @@ def test_every_change_of_options_is_noticed() -> None:
         lambda: options.setdefault("mode", "release"),
         lambda: options.__ior__({"mode": "debug"}),
         lambda: options.pop("mode"),
-        lambda: options.__setitem__("fast_math", True),
-        lambda: options.__delitem__("fast_math"),
+        lambda: options.__setitem__("strict_fp", True),
+        lambda: options.__delitem__("strict_fp"),
         options.popitem,
         options.clear,
     ):

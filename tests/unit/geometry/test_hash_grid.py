@@ -19,7 +19,7 @@ def collect_stepwise(
 ):
     i = wp.hash_grid_point_id(grid, wp.tid())
     query = wp.hash_grid_query(grid, points[i], radius)
-    j = int(-7)
+    j = -7
     k = 0
     while wp.hash_grid_query_next(query, j):
         found[i, k] = j
