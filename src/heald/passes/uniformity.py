@@ -34,7 +34,8 @@ class Uniformity:
         exact: values that grow evenly without wrapping around, such as the launch index itself.
         ragged: arrays of which extents or byte strides differ between lanes.
         divergent: branches and loops that lanes leave on different ways.
-        late: ops that may run after an effect of one of the lanes.
+        late: ops that may run after an effect of the same thread.
+        later: those, and ops of second arms that run after an effect of lanes in the first one.
     """
 
     steps: Mapping[Value, int]
@@ -42,6 +43,7 @@ class Uniformity:
     ragged: frozenset[Value]
     divergent: frozenset[Op]
     late: frozenset[Op]
+    later: frozenset[Op]
 
     def is_uniform(self, value: Value) -> bool:
         """Do all lanes share the value?"""
@@ -74,6 +76,7 @@ def analyse_uniformity(kernel: Kernel) -> Uniformity:
         frozenset(analysis.exact),
         frozenset(analysis.ragged),
         divergent,
+        find_late(kernel, frozenset()),
         find_late(kernel, divergent),
     )
 

@@ -49,6 +49,7 @@ class WideBody(Body):
         tests: what is known of conditions.
         compact: arrays all of whose elements lie within 2^31 bytes.
         records: some guard stands behind an effect, so lanes have flags that they faulted.
+        written: lanes in an arm before the one at hand may have written.
         depth: loops around the code at hand.
         escapes: some guard starts the threads anew.
     """
@@ -63,6 +64,7 @@ class WideBody(Body):
     tests: dict[Value, Tests] = field(default_factory=dict)
     compact: set[Value] = field(default_factory=set)
     records: bool = False
+    written: bool = False
     depth: int = 0
     escapes: bool = False
     _vectors: dict[tuple[str, str, int], str] = field(default_factory=dict)
@@ -74,14 +76,14 @@ class WideBody(Body):
         self.uniformity = analyse_uniformity(kernel)
         self.deciding = find_deciding(kernel)
         self.used = frozenset(v for op in walk(kernel.body) for v in op.operands)
-        self.records = any(is_guarded(op) for op in self.uniformity.late)
+        self.records = any(is_guarded(op) for op in self.uniformity.later)
         self._roots = _find_roots(kernel)
         if self.unit:
             self.compact.update(p for p in kernel.params if isinstance(p.type, Array))
 
     def is_late(self, op: Op) -> bool:
-        """May ``op`` run after an effect, or was its guard looked at already?"""
-        return op in self.uniformity.late or op in self.ahead
+        """May ``op`` run after an effect, so that its threads cannot be started anew?"""
+        return self.written or op in self.uniformity.late
 
     def root_of(self, value: Value) -> tuple[Value, int]:
         """The value and the constant of which an index is the sum, which may wrap."""

@@ -40,7 +40,7 @@ def require(
 
     ``index`` and ``shape`` are vectors of i64, one an axis.
     """
-    if op not in body.uniformity.late:
+    if not body.is_late(op):
         escape_unless(body, good)
         return
     w = body.writer
@@ -61,7 +61,7 @@ def checked(
     types: Sequence[str],
 ) -> tuple[str, ...]:
     """``run`` where the i1 ``good`` holds; else start anew, or where that is too late ``fail``."""
-    if op not in body.uniformity.late:
+    if not body.is_late(op):
         escape_unless(body, good)
         return tuple(run())
     w = body.writer

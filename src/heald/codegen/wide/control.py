@@ -21,6 +21,7 @@ from heald.diagnostics import InternalError
 from heald.ir import ATOMICS, MEMORY, Op, Region, Value, walk
 from heald.ops import TABLE
 from heald.passes.facts import is_guarded, is_pure, launch_rank
+from heald.passes.uniformity import has_effect
 from heald.types import Scalar
 
 _LIGHT = 16
@@ -36,7 +37,7 @@ def emit_region(body: WideBody, region: Region) -> tuple[Value, ...]:
             continue
         if body.locations is not None:
             body.writer.place = body.locations.at(op.span)
-        if op.name in MEMORY and is_guarded(op) and not body.is_late(op):
+        if _is_due(body, op):
             check_ahead(body, region, position)
         match op.name:
             case "yield" | "return":
@@ -53,6 +54,11 @@ def emit_region(body: WideBody, region: Region) -> tuple[Value, ...]:
             case _:
                 _emit_plain(body, op)
     raise InternalError("a region without a terminator")
+
+
+def _is_due(body: WideBody, op: Op) -> bool:
+    """Is ``op`` the first whose guard is to be looked at, while threads can be started anew?"""
+    return op.name in MEMORY and is_guarded(op) and op not in body.ahead and not body.is_late(op)
 
 
 def _emit_plain(body: WideBody, op: Op) -> None:
@@ -154,7 +160,7 @@ def _is_border(body: WideBody, op: Op) -> bool:
 
     In a launch of several dims they part in each row, and in a loop at some iteration.
     """
-    return op not in body.uniformity.late and not body.depth and launch_rank(body.kernel) == 1
+    return not body.is_late(op) and not body.depth and launch_rank(body.kernel) == 1
 
 
 def _arm(body: WideBody, region: Region, end: Join, results: Sequence[Value]) -> None:
@@ -235,12 +241,12 @@ def _masked_if(body: WideBody, op: Op, plain: Sequence[bool], end: Join | None) 
     condition = body.vector(op.operands[0])
     sides = [condition, body.inverted(condition)]
     own = [v for v in op.results if body.step(v) is None]
-    given = [
-        _masked_arm(
-            body, op, arm, side, own, branch=not is_plain or _size(op.regions[arm]) > _LIGHT
-        )
-        for arm, (side, is_plain) in enumerate(zip(sides, plain, strict=True))
-    ]
+    given, before = [], body.written
+    for arm, (side, region) in enumerate(zip(sides, op.regions, strict=True)):
+        branch = not plain[arm] or _size(region) > _LIGHT
+        given.append(_masked_arm(body, op, arm, side, own, branch=branch))
+        body.written = body.written or any(has_effect(o) for o in region.ops)
+    body.written = before
     names = {
         v: body.chosen(condition, body.joined_type(v), then, other)
         for v, then, other in zip(own, *given, strict=True)

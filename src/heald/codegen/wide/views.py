@@ -54,7 +54,7 @@ def emit_resource(body: WideBody, op: Op) -> None:
     types = types_of([op.result])
     names = run() if good is None else checked(body, op, good, run, fail, types)
     body.names[op.result] = names
-    if isinstance(op.result.type, Array) and op not in body.uniformity.late:
+    if isinstance(op.result.type, Array) and not body.is_late(op):
         _take_for_dense(body, op, names)
 
 
