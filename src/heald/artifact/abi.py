@@ -4,6 +4,9 @@ A CPU entry is ``void entry(const Header*, const void* args, i64 lo, i64 hi)`` a
 with linear index in [lo, hi), row-major over the launch dims.  ``args`` holds the parameters packed
 in order with natural alignment (``types.parameter_layout``); an array is ``{pointer, i64 shape[n],
 i64 byte_stride[n]}``.
+
+A GPU entry takes header and arguments as one parameter by value, the arguments behind the header;
+thread (b, t) of the grid is linear thread ``b * threads of a block + t``.
 """
 
 from __future__ import annotations
@@ -27,6 +30,21 @@ FAULT_INDEX = 48  # i64[4]
 FAULT_SHAPE = 80  # i64[4]
 FAULT_SIZE = 112
 NO_THREAD = (1 << 63) - 1
+
+# Fault record of a GPU, where threads must not wait for each other.  ``key`` is the minimum over
+# faults of thread << 21 | op id << 3 | kind.  A thread that lowered it leaves index and shape in a
+# slot of its own while there are free ones; the slot with the lowest key is the one that counts.
+GPU_FAULT_KEY = 0  # i64, NO_THREAD when none
+GPU_FAULT_COUNT = 8  # i64, threads that faulted
+GPU_FAULT_USED = 16  # i64, slots asked for
+GPU_FAULT_HEAD = 24
+GPU_FAULT_SLOTS = 1024
+GPU_FAULT_SLOT_SIZE = 80  # i64 key, rank, index[4], shape[4]
+GPU_FAULT_SIZE = GPU_FAULT_HEAD + GPU_FAULT_SLOTS * GPU_FAULT_SLOT_SIZE
+FAULT_KIND_BITS = 3
+FAULT_OP_BITS = 18
+FAULT_THREAD_SHIFT = FAULT_KIND_BITS + FAULT_OP_BITS
+GPU_MAX_THREADS = 1 << (63 - FAULT_THREAD_SHIFT)
 
 # Resource table: RESOURCE_CAPACITY records.
 # A handle is kind << 56 | generation << 32 | index; a record is live when its word 0 equals the

@@ -24,8 +24,15 @@ from heald.codegen.entry_table import (
     takes_number,
 )
 from heald.codegen.link import LoadedCode, load
+from heald.codegen.nvptx import ptx_text
 from heald.codegen.openmp import parallel_launcher
-from heald.codegen.target import Target, host_target, llvm_version
+from heald.codegen.target import (
+    Target,
+    cuda_architecture,
+    cuda_target,
+    host_target,
+    llvm_version,
+)
 
 __all__ = [
     "ArrayClass",
@@ -42,6 +49,8 @@ __all__ = [
     "assembly",
     "build",
     "compile_object",
+    "cuda_architecture",
+    "cuda_target",
     "entry_symbol",
     "formats_of",
     "has_entries",
@@ -54,6 +63,7 @@ __all__ = [
     "optimised_text",
     "parallel_launcher",
     "parameter_names",
+    "ptx_text",
     "sites_of",
     "slot_offset",
     "takes_number",

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from heald.artifact import Artifact, LaunchCondition, Parameter, PrintFormat, Site
 from heald.codegen.access import Root, array_roots, estimate_work, parameter_access
-from heald.codegen.compile import compile_object
+from heald.codegen.compile import assembly, compile_object
 from heald.codegen.emit import llvm_text
+from heald.codegen.nvptx import gpu_text
 from heald.codegen.target import LEVEL, Target
 from heald.ir import OBLIGATIONS, Kernel, Op, Value, op_ids, walk
 from heald.passes.facts import launch_rank
@@ -36,12 +37,11 @@ def build(
         InternalError: LLVM refuses the generated code.
     """
     entry = entry_symbol(kernel)
-    text = llvm_text(kernel, entry=entry, target=target, wide=wide, locations=False)
     offsets, size = parameter_layout(p.type for p in kernel.params)
     access = parameter_access(kernel)
     return Artifact(
         target=target.name,
-        code=compile_object(text, target, level=level),
+        code=_code(kernel, entry, target, wide, level),
         entry=entry,
         parameters=tuple(
             Parameter(name, p.type, offset, use)
@@ -56,6 +56,15 @@ def build(
         formats=formats_of(kernel),
         work=estimate_work(kernel),
     )
+
+
+def _code(kernel: Kernel, entry: str, target: Target, wide: Kernel | None, level: int) -> bytes:
+    """An object for CPUs, PTX for GPUs, which run one element a thread."""
+    if target.name == "cuda":
+        text = gpu_text(kernel, entry=entry, target=target, locations=False)
+        return assembly(text, target, level=level).encode()
+    text = llvm_text(kernel, entry=entry, target=target, wide=wide, locations=False)
+    return compile_object(text, target, level=level)
 
 
 def entry_symbol(kernel: Kernel) -> str:

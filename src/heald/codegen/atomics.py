@@ -70,7 +70,8 @@ def update(body: Body, op: Op, t: Scalar, place: str, values: Sequence[str]) -> 
     if direct is not None:
         size = size_of(t)
         return w.ins(
-            f"atomicrmw {direct} ptr {place}, {scalar_type(t)} {values[-1]} monotonic, align {size}"
+            f"atomicrmw {direct} ptr {place}, {scalar_type(t)} {values[-1]}{body.scope} monotonic, "
+            f"align {size}"
         )
     if kind == "cas" and t is not b1:
         return _compare_and_swap(body, t, place, values)
@@ -104,7 +105,7 @@ def _retry(body: Body, t: Scalar, place: str, step: Callable[[str], str]) -> str
     """Replace the value by ``step`` of it, again until nobody came between; gives the old value."""
     w = body.writer
     bits = bits_type(t)
-    first = w.ins(f"load atomic {bits}, ptr {place} monotonic, align {size_of(t)}")
+    first = w.ins(f"load atomic {bits}, ptr {place}{body.scope} monotonic, align {size_of(t)}")
     before = w.block
     again, mark, (seen,) = w.loop_head("retry", 1)
     old = from_bits(body, t, seen)
@@ -122,8 +123,8 @@ def _exchange(body: Body, t: Scalar, place: str, expected: str, value: str) -> t
     w = body.writer
     bits = bits_type(t)
     pair = w.ins(
-        f"cmpxchg ptr {place}, {bits} {expected}, {bits} {value} monotonic monotonic, "
-        f"align {size_of(t)}"
+        f"cmpxchg ptr {place}, {bits} {expected}, {bits} {value}{body.scope} monotonic "
+        f"monotonic, align {size_of(t)}"
     )
     parts = [w.ins(f"extractvalue {{{bits}, i1}} {pair}, {n}") for n in (0, 1)]
     return parts[0], parts[1]

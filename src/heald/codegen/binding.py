@@ -24,6 +24,18 @@ def binding() -> Any:
         return llvm
 
 
+@cache
+def initialise_nvptx() -> None:
+    """Make LLVM's code generator for NVIDIA GPUs ready.
+
+    llvmlite offers no way to name one target, so all that it was built with are made known.
+    """
+    with LOCK:
+        llvm = binding()
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+
+
 class _ForkGate:
     """Lets a fork wait until LLVM is between two uses.
 

@@ -19,6 +19,7 @@ PRINTED = "%printed"
 HEADER = "%header"
 THREAD = "%thread"
 BLOCK_DIM = "%block_dim"
+DEVICE_SCOPE = ' syncscope("device")'
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +66,14 @@ class Body:
         checked: some op of the kernel keeps its guard, so the thread has a flag that it faulted.
         prints: some op prints, so the thread counts its prints.
         unit: the elements of parameter arrays follow each other along the last axis.
+        gpu: the thread is one of a GPU: elements lie at natural alignment, which its launches
+            check, and atomics order the threads of the device only.
         allocas: instructions for the head of the function.
     """
 
     kernel: Kernel
     locations: Places | None
+    gpu: bool = False
     writer: Writer = field(default_factory=Writer)
     names: dict[Value, tuple[str, ...]] = field(default_factory=dict)
     extended: dict[Value, str] = field(default_factory=dict)
@@ -91,6 +95,11 @@ class Body:
             param = self.kernel.params[leaf.parameter]
             if param.type is leaf.type:
                 self.names[param] = self.leaf_names(leaf)
+
+    @property
+    def scope(self) -> str:
+        """What atomic instructions say of the threads that they order."""
+        return DEVICE_SCOPE if self.gpu else ""
 
     def leaf_names(self, leaf: ParameterLeaf) -> tuple[str, ...]:
         """The components of a parameter leaf; what the variant knows of them is a constant."""

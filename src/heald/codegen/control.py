@@ -294,6 +294,6 @@ def _refuse_block_op(op: Op) -> None:
             "threads of a block cannot work together on this device",
             op.span,
             f"{op.name} needs the other threads of the block",
-            hint="launch on a CUDA device, or use one kernel for each phase",
+            hint="use one kernel for each phase",
         )
     )

@@ -90,12 +90,12 @@ def _scalar(kernel: Kernel, module: Locations | None, how: str) -> tuple[Body, l
         ranges.emit_range(kernel, rank, used, of_call, short=how != _FAST),
         "}",
         f"define internal void @{ranges.BODY}({ranges.body_arguments(rank, used)}) #0{of_body} {{",
-        *_thread(body),
+        *thread_lines(body),
         "}",
     ]
 
 
-def _thread(body: Body) -> list[str]:
+def thread_lines(body: Body) -> list[str]:
     """The instructions of one thread's function."""
     w = body.writer
     w.start("begin")

@@ -1,8 +1,9 @@
 """Guards: the branch around an op that may fail, and the cold code that records a fault.
 
-The helper is compiled once for all kernels (``support``).  Counting is one atomic add; the lock is
-taken only by a thread that is lower than the one on record, which in an ascending range of threads
-is rare.
+On CPUs the helper is compiled once for all kernels (``support``).  Counting is one atomic add; the
+lock is taken only by a thread that is lower than the one on record, which in an ascending range of
+threads is rare.  On GPUs, where a warp must not wait for its own threads, the record is a minimum
+and details go to slots (``abi.GPU_FAULT_KEY``).
 """
 
 from __future__ import annotations
@@ -10,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from heald.artifact import FaultKind, abi
-from heald.codegen.body import FAULT_PLACE, FAULTED, HEADER, THREAD, Body
+from heald.codegen.body import (
+    DEVICE_SCOPE,
+    FAULT_PLACE,
+    FAULTED,
+    HEADER,
+    THREAD,
+    Body,
+)
+from heald.codegen.writer import INVARIANT
+from heald.diagnostics import InternalError
 from heald.ir import Op
 
 MAX_RANK = 4
@@ -60,11 +70,29 @@ def record_fault(
             place = w.ins(f"getelementptr i64, ptr {FAULT_PLACE}, i64 {slot}")
             w.do(f"store i64 {word}, ptr {place}")
     before = has_faulted(body)
-    w.do(
-        f"call void @heald_fault(ptr {HEADER}, i64 {THREAD}, i1 {before}, i64 {body.ids[op]}, "
-        f"i64 {int(kind)}, i64 {len(words)}, ptr {FAULT_PLACE})"
-    )
+    if body.gpu:
+        _record_on_gpu(body, op, kind, before, len(words))
+    else:
+        w.do(
+            f"call void @heald_fault(ptr {HEADER}, i64 {THREAD}, i1 {before}, i64 {body.ids[op]}, "
+            f"i64 {int(kind)}, i64 {len(words)}, ptr {FAULT_PLACE})"
+        )
     w.do(f"store i1 true, ptr {FAULTED}")
+
+
+def _record_on_gpu(body: Body, op: Op, kind: FaultKind, before: str, rank: int) -> None:
+    w, number = body.writer, body.ids[op]
+    if number >> abi.FAULT_OP_BITS:
+        raise InternalError(f"op {number} of {body.kernel.name} does not fit a fault record")
+    slot = w.ins(f"getelementptr i8, ptr {HEADER}, i64 {abi.HEADER_FAULT}")
+    record = w.ins(f"load ptr, ptr {slot}, align 8{INVARIANT}")
+    low = number << abi.FAULT_KIND_BITS | int(kind)
+    high = w.ins(f"shl i64 {THREAD}, {abi.FAULT_THREAD_SHIFT}")
+    key = w.ins(f"or i64 {high}, {low}")
+    w.do(
+        f"call void @heald_gpu_fault(ptr {record}, i64 {key}, i1 {before}, i64 {rank}, "
+        f"ptr {FAULT_PLACE})"
+    )
 
 
 def has_faulted(body: Body) -> str:
@@ -136,6 +164,48 @@ copy:
 leave:
   store atomic i64 0, ptr %lock release, align 8
   br label %done
+done:
+  ret void
+}}
+"""
+
+
+_ON_GPU = "ptr %fault, i64 %key, i1 %before, i64 %rank, ptr %place"
+_DEVICE = DEVICE_SCOPE + " monotonic"
+GPU_HELPER = f"""\
+define internal void @heald_gpu_fault({_ON_GPU}) #1 {{
+entry:
+  br i1 %before, label %done, label %first
+first:
+  %counter = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_COUNT}
+  %n = atomicrmw add ptr %counter, i64 1{_DEVICE}, align 8
+  %lowest = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_KEY}
+  %known = atomicrmw min ptr %lowest, i64 %key{_DEVICE}, align 8
+  %lower = icmp slt i64 %key, %known
+  br i1 %lower, label %take, label %done
+take:
+  %used = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_USED}
+  %slot = atomicrmw add ptr %used, i64 1{_DEVICE}, align 8
+  %free = icmp ult i64 %slot, {abi.GPU_FAULT_SLOTS}
+  br i1 %free, label %write, label %done
+write:
+  %offset = mul i64 %slot, {abi.GPU_FAULT_SLOT_SIZE}
+  %slots = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_HEAD}
+  %p.key = getelementptr i8, ptr %slots, i64 %offset
+  store i64 %key, ptr %p.key, align 8
+  %p.rank = getelementptr i8, ptr %p.key, i64 8
+  store i64 %rank, ptr %p.rank, align 8
+  %p.words = getelementptr i8, ptr %p.key, i64 16
+  br label %copy
+copy:
+  %k = phi i64 [ 0, %write ], [ %k.next, %copy ]
+  %from = getelementptr i64, ptr %place, i64 %k
+  %word = load i64, ptr %from, align 8
+  %to = getelementptr i64, ptr %p.words, i64 %k
+  store i64 %word, ptr %to, align 8
+  %k.next = add i64 %k, 1
+  %more = icmp ult i64 %k.next, {2 * MAX_RANK}
+  br i1 %more, label %copy, label %done
 done:
   ret void
 }}

@@ -18,10 +18,10 @@ _UNKNOWN = Span("<kernel>", 1, 0, 1, 0)
 class Locations:
     """The debug metadata of one module, collected while its instructions are written.
 
-    ``first`` is the number of its first node.
+    ``first`` is the number of its first node; ``kind`` is how the target takes line tables.
     """
 
-    def __init__(self, kernel: Kernel, *, first: int) -> None:
+    def __init__(self, kernel: Kernel, *, first: int, kind: str = "LineTablesOnly") -> None:
         self.name = kernel.name
         self.home = kernel.span or _UNKNOWN
         self._first = first
@@ -30,7 +30,7 @@ class Locations:
         self._unit = self.node(
             f"distinct !DICompileUnit(language: DW_LANG_C99, file: !{self.file(self.home.file)}, "
             'producer: "heald", isOptimized: true, runtimeVersion: 0, '
-            "emissionKind: LineTablesOnly)"
+            f"emissionKind: {kind})"
         )
         self._type = self.node(f"!DISubroutineType(types: !{self.node('!{null}')})")
 

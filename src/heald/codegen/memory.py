@@ -1,9 +1,9 @@
 """Arrays: addresses, guards, loads and stores, local arrays, views.
 
 An element lies at ``pointer + sum(index * byte stride)``, in i64.  Arrays come from foreign owners
-too, so nothing is assumed of alignment.  What is loaded from shared memory is frozen: a racing
-thread may change it between two reads, and an index that passed its guard must be the one that is
-used.
+too, so on CPUs nothing is assumed of alignment; GPUs need the natural one, which launches check.
+What is loaded from shared memory is frozen: a racing thread may change it between two reads, and an
+index that passed its guard must be the one that is used.
 """
 
 from __future__ import annotations
@@ -131,10 +131,14 @@ def guarded(
 
 
 def load_scalar(
-    body: Body, t: Scalar, place: str, *, frozen: bool, alignment: int = 1, more: str = ""
+    body: Body, t: Scalar, place: str, *, frozen: bool, alignment: int = 0, more: str = ""
 ) -> str:
-    """A value from memory; ``frozen`` where others may write it at the same time."""
+    """A value from memory; ``frozen`` where others may write it at the same time.
+
+    ``alignment`` is known of the place, 0 where it is any element of an array.
+    """
     w = body.writer
+    alignment = alignment or element_alignment(body, t)
     name = w.ins(f"load {memory_type(t)}, ptr {place}, align {alignment}{more}")
     if frozen:
         name = w.ins(f"freeze {memory_type(t)} {name}")
@@ -146,7 +150,12 @@ def store_scalar(body: Body, t: Scalar, name: str, place: str) -> None:
     w = body.writer
     if t is b1:
         name = w.ins(f"zext i1 {name} to i8")
-    w.do(f"store {memory_type(t)} {name}, ptr {place}, align 1")
+    w.do(f"store {memory_type(t)} {name}, ptr {place}, align {element_alignment(body, t)}")
+
+
+def element_alignment(body: Body, t: Scalar) -> int:
+    """What is known of the address of an element."""
+    return size_of(t) if body.gpu else 1
 
 
 def to_bits(body: Body, t: Scalar, name: str) -> str:

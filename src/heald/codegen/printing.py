@@ -53,13 +53,17 @@ def _as_word(body: Body, value: Value) -> str:
 
 
 DECLARATION = "declare ptr @heald_print_room(ptr, i64) #1"
-HELPER = f"""\
-define ptr @heald_print_room(ptr %buffer, i64 %size) #1 {{
+
+
+def helper(*, linkage: str = "", scope: str = "") -> str:
+    """The function that takes room in a print buffer, with atomics of a scope."""
+    return f"""\
+define{linkage} ptr @heald_print_room(ptr %buffer, i64 %size) #1 {{
 entry:
   %p.capacity = getelementptr i8, ptr %buffer, i64 {abi.PRINT_CAPACITY}
   %capacity = load i64, ptr %p.capacity, align 8
   %p.used = getelementptr i8, ptr %buffer, i64 {abi.PRINT_USED}
-  %first = load atomic i64, ptr %p.used monotonic, align 8
+  %first = load atomic i64, ptr %p.used{scope} monotonic, align 8
   br label %try
 try:
   %used = phi i64 [ %first, %entry ], [ %seen, %take ]
@@ -67,7 +71,7 @@ try:
   %fits = icmp sle i64 %end, %capacity
   br i1 %fits, label %take, label %full
 take:
-  %pair = cmpxchg ptr %p.used, i64 %used, i64 %end monotonic monotonic, align 8
+  %pair = cmpxchg ptr %p.used, i64 %used, i64 %end{scope} monotonic monotonic, align 8
   %seen = extractvalue {{i64, i1}} %pair, 0
   %taken = extractvalue {{i64, i1}} %pair, 1
   br i1 %taken, label %room, label %try
@@ -77,7 +81,7 @@ room:
   ret ptr %place
 full:
   %p.dropped = getelementptr i8, ptr %buffer, i64 {abi.PRINT_DROPPED}
-  %n = atomicrmw add ptr %p.dropped, i64 1 monotonic, align 8
+  %n = atomicrmw add ptr %p.dropped, i64 1{scope} monotonic, align 8
   ret ptr null
 }}
 """

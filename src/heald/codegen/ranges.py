@@ -16,7 +16,7 @@ from heald.codegen.spelling import memory_type, scalar_type
 from heald.codegen.threads import coordinate, launch_extent
 from heald.codegen.writer import Writer, phi
 from heald.ir import Kernel
-from heald.types import Array, Scalar, b1, leaf_offsets, parameter_layout
+from heald.types import Array, Scalar, b1, leaf_offsets, parameter_layout, size_of
 
 ARGUMENTS = f"ptr {HEADER}, ptr %args, i64 %lo, i64 %hi"
 RANGE = "heald_range"
@@ -94,11 +94,22 @@ def emit_range(
 # -- arguments -------------------------------------------------------------------------------------
 
 
-def unpack(w: Writer, kernel: Kernel, used: Sequence[ParameterLeaf]) -> None:
-    """Read header and arguments into the names that the body takes."""
+def unpack(
+    w: Writer, kernel: Kernel, used: Sequence[ParameterLeaf], *, aligned: bool = False
+) -> None:
+    """Read header and arguments into the names that the body takes.
+
+    ``aligned`` says that both begin at multiples of 16 bytes.
+    """
+
+    def read(base: str, offset: int, kind: str, name: str, alignment: int) -> None:
+        place = w.ins(f"getelementptr i8, ptr {base}, i64 {offset}")
+        known = alignment if aligned else 1
+        w.lines.append(f"  {name} = load {kind}, ptr {place}, align {known}")
+
     for axis in range(DIMS):
-        _read(w, HEADER, abi.HEADER_DIM + 8 * axis, "i64", launch_extent(axis))
-    _read(w, HEADER, abi.HEADER_BLOCK_DIM, "i32", "%block_dim.given")
+        read(HEADER, abi.HEADER_DIM + 8 * axis, "i64", launch_extent(axis), 8)
+    read(HEADER, abi.HEADER_BLOCK_DIM, "i32", "%block_dim.given", 4)
     w.lines.append(f"  {BLOCK_DIM} = call i32 @llvm.umax.i32(i32 %block_dim.given, i32 1)")
     offsets, _ = parameter_layout(p.type for p in kernel.params)
     for leaf in used:
@@ -106,18 +117,14 @@ def unpack(w: Writer, kernel: Kernel, used: Sequence[ParameterLeaf]) -> None:
         start += leaf_offsets(kernel.params[leaf.parameter].type)[leaf.leaf]
         if isinstance(leaf.type, Array):
             for n, (kind, name) in enumerate(zip(component_kinds(leaf), leaf.names, strict=True)):
-                _read(w, "%args", start + 8 * n, kind, name)
+                read("%args", start + 8 * n, kind, name, 8)
         elif leaf.type is b1:
             (name,) = leaf.names
-            _read(w, "%args", start, memory_type(b1), f"{name}.byte")
+            read("%args", start, memory_type(b1), f"{name}.byte", 1)
             w.lines.append(f"  {name} = icmp ne i8 {name}.byte, 0")
         else:
-            _read(w, "%args", start, memory_type(leaf.type), leaf.names[0])
-
-
-def _read(w: Writer, base: str, offset: int, kind: str, name: str) -> None:
-    place = w.ins(f"getelementptr i8, ptr {base}, i64 {offset}")
-    w.lines.append(f"  {name} = load {kind}, ptr {place}, align 1")
+            kind, size = memory_type(leaf.type), size_of(leaf.type)
+            read("%args", start, kind, leaf.names[0], size)
 
 
 # -- loops -----------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ NAMES = ("heald_fault", "heald_lanes_fault", "heald_print_room")
 def _loaded() -> tuple[Mapping[str, int], object]:
     target = host_target()
     attributes = "attributes #1 = { noinline cold nounwind }"
-    parts = [target.header, faults.HELPER, checks.HELPER, printing.HELPER, attributes]
+    parts = [target.header, faults.HELPER, checks.HELPER, printing.helper(), attributes]
     text = "\n".join([*parts, "!1 = !{}", ""])
     addresses, keepalive = load_object(compile_helper(text, target), NAMES)
     return dict(zip(NAMES, addresses, strict=True)), keepalive

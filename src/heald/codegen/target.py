@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from heald.codegen.binding import LOCK, binding
+from heald.codegen.binding import LOCK, binding, initialise_nvptx
 from heald.config import config
 from heald.diagnostics import DeviceError, Diagnostic
 
@@ -26,7 +26,7 @@ class Target:
     """A processor: what enters the code key and what LLVM needs to know.
 
     Attributes:
-        name: ``cpu``, as in ``Artifact.target``.
+        name: ``cpu`` or ``cuda``, as in ``Artifact.target``.
         triple: LLVM's target triple.
         cpu: LLVM's name of the processor.
         features: LLVM's feature string, ``+avx2,-sse4a,...``.
@@ -102,9 +102,67 @@ def _detect_x86(llvm: Any) -> tuple[Target, tuple[str, ...]]:
     return replace(bare, data_layout=layout), missing
 
 
+_PTX_OF = {
+    **dict.fromkeys(("sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89"), 83),
+    **dict.fromkeys(("sm_90", "sm_90a"), 83),
+    **dict.fromkeys(("sm_100", "sm_100a", "sm_120", "sm_120a"), 87),
+}
+"""The PTX version for each architecture: that of CUDA 12.3, or the first that knows it."""
+
+
+def cuda_target(arch: str) -> Target:
+    """An NVIDIA GPU, such as ``sm_90``.
+
+    Raises:
+        DeviceError: there is no code for that architecture (H0804).
+    """
+    if arch not in _PTX_OF:
+        raise DeviceError(
+            Diagnostic(
+                "H0804",
+                f"kernels cannot be compiled for {arch!r}",
+                hint=f"the GPU architectures are {', '.join(_PTX_OF)}",
+            )
+        )
+    return _cuda_target(arch)
+
+
+@cache
+def _cuda_target(arch: str) -> Target:
+    with LOCK:
+        initialise_nvptx()
+        bare = Target("cuda", "nvptx64-nvidia-cuda", arch, f"+ptx{_PTX_OF[arch]}", "")
+        return replace(bare, data_layout=str(create_machine(bare).target_data))
+
+
+def cuda_architecture(major: int, minor: int) -> str:
+    """The newest architecture whose code runs on a GPU of a compute capability.
+
+    Raises:
+        DeviceError: the GPU is too old (H0804).
+    """
+    known = [(int(name[3:-1]), int(name[-1])) for name in _PTX_OF if name[-1] != "a"]
+    fitting = [version for version in known if version <= (major, minor)]
+    if not fitting:
+        raise DeviceError(
+            Diagnostic(
+                "H0804",
+                f"a GPU of compute capability {major}.{minor} is too old: kernels need 7.0, in "
+                "which the threads of a warp make progress independently",
+                hint="use device='cpu', which gives the same bits",
+            )
+        )
+    first, second = max(fitting)
+    return f"sm_{first}{second}"
+
+
 def create_machine(target: Target, level: int = LEVEL) -> Any:
     """LLVM's code generator for a target."""
     llvm = binding()
+    if target.name == "cuda":
+        return llvm.Target.from_triple(target.triple).create_target_machine(
+            cpu=target.cpu, features=target.features, opt=level
+        )
     return llvm.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu,
         features=target.features,

@@ -1,0 +1,176 @@
+"""PTX of every kernel of the corpus and of every builtin: ptxas takes it, and it is exact."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from library.test_devices import batches, kernel_for
+from meaning.checking import case_of
+from meaning.sources import generate
+from meaning.test_corpus import NAMES, load
+from unit.codegen.harness import Make
+
+from heald.artifact import abi
+from heald.codegen import cuda_architecture, cuda_target, ptx_text
+from heald.diagnostics import CompileError, DeviceError, InternalError
+from heald.driver.variants import Choice
+from heald.ir import Kernel
+from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
+from heald.types import SCALARS, Array, Matrix, b1, f16, f32, f64, i64
+
+PTXAS = shutil.which("ptxas")
+needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed")
+SEEDS = 24
+
+
+def lowered(kernel: Kernel) -> Kernel:
+    return run_pipeline(guard(run_pipeline(kernel, FRONT, check=True)), SCALAR_CPU, check=True)
+
+
+def assemble(texts: list[str], folder: Path, arch: str = "sm_90") -> None:
+    """ptxas must take every text; one process for many files costs least."""
+    assert PTXAS is not None
+    for number, text in enumerate(texts):
+        path = folder / f"{number}.ptx"
+        path.write_text(text)
+        done = subprocess.run(
+            [PTXAS, f"-arch={arch}", "-O1", str(path), "-o", str(folder / "out.cubin")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr + text
+
+
+def check_exact(text: str) -> None:
+    """Nothing approximates, flushes or fuses; every call is one of our own."""
+    assert not re.search(r"\.approx|\.ftz|\.full\b", text)
+    assert not re.search(r"\b(add|sub|mul)\.f(16|32|64)\b", text), "without .rn ptxas may fuse"
+    called = set(re.findall(r"\bcall(?:\.uni)? +(?:\([^)]*\), *)?(\w+)", text))
+    assert called <= {"heald_gpu_fault", "heald_print_room"}
+    assert ".extern" not in text
+
+
+@needs_ptxas
+@pytest.mark.parametrize("name", NAMES)
+def test_ptxas_takes_the_corpus(name: str, tmp_path: Path) -> None:
+    kernel = load(name).module.kernel
+    program = kernel.program(kernel.concrete_types())
+    choices = [Choice(), Choice(bounds=True, unit=True)]
+    texts = [ptx_text(program.lowered(choice), entry="k") for choice in choices]
+    for text in texts:
+        check_exact(text)
+    assemble(texts, tmp_path)
+
+
+@needs_ptxas
+def test_ptxas_takes_random_kernels(tmp_path: Path) -> None:
+    texts = [
+        ptx_text(lowered(case_of(generate(seed), seed).kernel), entry="k") for seed in range(SEEDS)
+    ]
+    for text in texts:
+        check_exact(text)
+    assemble(texts, tmp_path)
+
+
+BATCHES = batches()
+
+
+@needs_ptxas
+@pytest.mark.parametrize("share", range(8))
+def test_ptxas_takes_the_library(share: int, tmp_path: Path) -> None:
+    """A part of the instances of every builtin; a GPU runs all of them (tests/gpu)."""
+    texts = []
+    for batch in BATCHES[share::24]:
+        kernel = kernel_for(batch[:3])
+        program = kernel.program(kernel.concrete_types())
+        texts.append(ptx_text(program.lowered(Choice(unit=True)), entry="k"))
+        check_exact(texts[-1])
+    assemble(texts, tmp_path)
+
+
+@needs_ptxas
+@pytest.mark.parametrize("arch", ["sm_70", "sm_80", "sm_90a", "sm_100", "sm_120"])
+def test_other_architectures(arch: str, tmp_path: Path) -> None:
+    kernel = load("particles").module.kernel
+    text = ptx_text(
+        kernel.program(kernel.concrete_types()).lowered(Choice()), arch, entry="particles"
+    )
+    assert f".target {arch}" in text
+    if arch != "sm_70":  # ptxas of CUDA 13 has dropped it
+        assemble([text], tmp_path, arch)
+
+
+@needs_ptxas
+@pytest.mark.parametrize("kind", ["add", "sub", "min", "max", "and", "or", "xor", "exch", "cas"])
+def test_atomics_of_every_type(kind: str, tmp_path: Path) -> None:
+    texts = []
+    for t in SCALARS:
+        if kind in ("and", "or", "xor") and t.is_float:
+            continue
+        if kind in ("add", "sub", "min", "max") and t is b1:
+            continue
+        m = Make(a=Array(t, 1))
+        m.atomic(kind, m.a, m.tid(), *[m.const(t, 1)] * (2 if kind == "cas" else 1))
+        texts.append(ptx_text(lowered(m.done()), entry="k"))
+        assert "atom.sys" not in texts[-1]
+        if t in (f32, f16):
+            assert "atom.add.f" not in texts[-1], "it flushes subnormals"
+    assemble(texts, tmp_path)
+
+
+def test_places_of_the_source() -> None:
+    loaded = load("saxpy")
+    kernel = loaded.module.kernel
+    text = ptx_text(kernel.program(kernel.concrete_types()).lowered(Choice()), entry="saxpy")
+    assert re.search(r'\.file\s+1 ".*saxpy\.py"', text)
+    lines = {int(n) for n in re.findall(r"\.loc\s+1 (\d+) \d+", text)}
+    source = Path(loaded.module.__file__ or "").read_text().splitlines()
+    wanted = next(n for n, line in enumerate(source, 1) if "+" in line and "=" in line)
+    assert wanted in lines
+
+
+def test_elements_are_accessed_whole() -> None:
+    """LLVM splits accesses of unknown alignment into bytes, which ptxas gets wrong for floats."""
+    kernel = load("saxpy").module.kernel
+    text = ptx_text(kernel.program(kernel.concrete_types()).lowered(Choice()), entry="k")
+    assert "st.global.b32" in text
+    assert "ld.global.b32" in text
+    assert not re.search(r"(ld|st)\.global\.b8", text)
+
+
+def test_parameters_that_do_not_fit() -> None:
+    big = Matrix(f64, 64, 64)
+    m = Make(x=big, y=big, a=Array(f64, 1))
+    value = m.emit("extract", m.y, types=[f64], leaf=0)
+    m.store(m.a, m.tid(), value)
+    with pytest.raises(CompileError, match="at most") as caught:
+        ptx_text(lowered(m.done()), entry="k")
+    assert caught.value.codes == ("H0805",)
+
+
+def test_architectures() -> None:
+    assert cuda_architecture(9, 0) == "sm_90"
+    assert cuda_architecture(8, 8) == "sm_87"
+    assert cuda_architecture(12, 1) == "sm_120"
+    assert cuda_architecture(99, 0) == "sm_120"
+    with pytest.raises(DeviceError, match="too old"):
+        cuda_architecture(6, 1)
+    with pytest.raises(DeviceError, match="sm_90"):
+        cuda_target("sm_35")
+
+
+def test_a_key_of_a_fault_holds_every_thread_of_a_grid() -> None:
+    assert abi.GPU_MAX_THREADS > ((1 << 31) - 1) * 1024
+    assert abi.GPU_MAX_THREADS << abi.FAULT_THREAD_SHIFT == 1 << 63
+
+
+def test_functions_for_the_host_are_no_kernels() -> None:
+    m = Make()
+    kernel = m.done(rank=0)
+    with pytest.raises(InternalError, match="host"):
+        ptx_text(Kernel(kernel.name, kernel.params, kernel.body, results=(i64,)), entry="k")
