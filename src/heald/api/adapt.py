@@ -51,9 +51,11 @@ def adapt_arguments(kernel: Kernel, values: Sequence[Any], device: Device) -> li
     Raises:
         LaunchError: wrong count, type, rank or device, naming parameter, expected and given.
     """
-    parameters = kernel.parameters
-    if len(values) != len(parameters):
+    parameters, defaults = kernel.parameters, kernel.defaults
+    missing = len(parameters) - len(values)
+    if not 0 <= missing <= len(defaults):
         raise LaunchError(_wrong_count(kernel, len(values)))
+    values = [*values, *defaults[len(defaults) - missing :]]
     bound: dict[str, Any] = {}
     return [
         _adapt(kernel, name, pattern, value, device, bound)

@@ -114,6 +114,12 @@ class Kernel:
         return known
 
     @property
+    def defaults(self) -> tuple[Any, ...]:
+        """Values of the last parameters where a launch leaves them out, as after ``def``."""
+        function = getattr(self, "__wrapped__", None)
+        return getattr(function, "__defaults__", None) or ()
+
+    @property
     def is_generic(self) -> bool:
         """Does some parameter take more than one type?"""
         return any(is_generic(pattern) for _, pattern in self.parameters)

@@ -12,6 +12,7 @@ from typing import Any
 from heald.api.host_value import HostValue, set_operators, value_class
 from heald.api.scalars import describe
 from heald.diagnostics import Diagnostic, TypingError
+from heald.ir.structure import MAX_LEAVES
 from heald.types import (
     FLOATS,
     Matrix,
@@ -117,6 +118,11 @@ def _extent(extent: Any, what: str) -> Any:
         return extent
     if isinstance(extent, bool) or not isinstance(extent, int) or extent < 1:
         raise _bad(f"the {what} is a positive integer, not {describe(extent)}")
+    if extent > MAX_LEAVES:
+        raise _bad(
+            f"the {what} is at most {MAX_LEAVES}, not {extent}",
+            "use an array; vectors and matrices are values that live in registers",
+        )
     return extent
 
 

@@ -798,3 +798,23 @@ def test_kernels_let_go_of_their_code() -> None:
     del call
     gc.collect()
     assert code() is None
+
+
+def test_parameters_with_defaults_may_be_left_out(path: str) -> None:
+    @wp.kernel
+    def scaled(a: wp.array(dtype=float), factor: float = 2.0, shift: int = 1):
+        i = wp.tid()
+        a[i] = a[i] * factor + float(shift)
+
+    for _ in range(3):
+        a = wp.ones(2)
+        wp.launch(scaled, 2, [a])
+        assert a.list() == [3.0, 3.0]
+        wp.launch(scaled, 2, [a, 10.0])
+        assert a.list() == [31.0, 31.0]
+        wp.launch(scaled, 2, [a, 1.0, 0])
+        assert a.list() == [31.0, 31.0]
+    with pytest.raises(wp.LaunchError, match="H0701"):
+        wp.launch(scaled, 2, [])
+    with pytest.raises(wp.LaunchError, match="H0701"):
+        wp.launch(scaled, 2, [wp.ones(2), 1.0, 1, 1])

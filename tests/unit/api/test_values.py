@@ -534,3 +534,12 @@ def test_without_a_hook_there_is_no_arithmetic(evaluated):
 
 def test_mat44h_has_its_sixteen_components():
     assert mat44h(range(16))[3, 2] == 14
+
+
+def test_vectors_have_a_limit():
+    assert len(values.vector(length=4096, dtype=float)()) == 4096
+    for length in (4097, 10**12):
+        with pytest.raises(TypingError, match="at most 4096"):
+            values.vector(length=length, dtype=float)
+    with pytest.raises(TypingError, match="at most 4096"):
+        values.matrix(shape=(2, 10**9), dtype=float)
