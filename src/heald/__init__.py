@@ -38,7 +38,9 @@ _PLACES = {
     "api.options": "init set_module_options get_module_options load_module force_load "
     "clear_kernel_cache",
     "api.storage": "save_ir load_ir",
-    "api.array": "array array1d array2d array3d array4d",
+    "api.array": "array",
+    "api.array_ranked": "array1d array2d array3d array4d indexedarray1d indexedarray2d "
+    "indexedarray3d indexedarray4d",
     "api.creation": "zeros zeros_like ones ones_like full full_like empty empty_like copy clone "
     "from_numpy from_ptr",
     "api.indexed": "indexedarray",

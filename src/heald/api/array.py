@@ -23,9 +23,10 @@ from heald.api.array_input import (
 )
 from heald.api.array_types import annotation, is_type, public_type
 from heald.api.array_views import reshape_extents, transpose_layout, view_layout
+from heald.api.host_value import HostValue
 from heald.api.indexing import find_view, key_text
 from heald.api.scalars import is_number
-from heald.api.struct import make_value, spell, take_leaves
+from heald.api.struct import StructValue, make_value, spell, take_leaves
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.runtime import (
     Allocation,
@@ -594,6 +595,10 @@ def _from_data(
 
 
 def _read(data: Any, element: Element | None, shape: tuple[int, ...] | None) -> Elements:
+    if isinstance(getattr(type(data), "element_type", None), property) and not isinstance(
+        data, array
+    ):
+        data = data.contiguous()  # an indexed array
     if not isinstance(data, array):
         return read_data(data, element, shape)
     if element is not None and element is not data._element:
@@ -610,6 +615,10 @@ def _has_memory(data: Any) -> bool:
     """Is there an array or another buffer behind ``data`` whose memory could be shared?"""
     if isinstance(data, array) or hasattr(data, "__array_interface__"):
         return True
+    if isinstance(data, (HostValue, StructValue)):
+        return False
+    if hasattr(type(data), "__array__"):
+        return True  # a tensor of another library; whether it gives its memory is checked later
     try:
         memoryview(data)
     except (TypeError, ValueError):
@@ -675,32 +684,3 @@ def read_only_error(what: str) -> Diagnostic:
         f"{what} cannot be written: it shares the memory of a read-only numpy array",
         hint="make it without copy=False, or set `x.flags.writeable = True` before",
     )
-
-
-class RankedArray:
-    """``wp.array2d`` and its kin: :class:`array` of a fixed number of dimensions."""
-
-    __slots__ = ("_ndim",)
-
-    def __init__(self, ndim: int) -> None:
-        self._ndim = ndim
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        """As :class:`array` with this ``ndim``.
-
-        Raises:
-            TypingError, LaunchError, DeviceError: as :class:`array` does.
-        """
-        return array(*args, **{"ndim": self._ndim, **options})
-
-    def __getitem__(self, dtype: Any) -> Pattern:
-        return annotation(dtype, self._ndim)
-
-    def __repr__(self) -> str:
-        return f"heald.array{self._ndim}d"
-
-
-array1d = RankedArray(1)
-array2d = RankedArray(2)
-array3d = RankedArray(3)
-array4d = RankedArray(4)

@@ -14,7 +14,8 @@ from hypothesis.extra import numpy as hnp
 
 from heald import types
 from heald.api import values as wp
-from heald.api.array import array, array2d, make_array
+from heald.api.array import array, make_array
+from heald.api.array_ranked import array2d
 from heald.api.creation import full, zeros
 from heald.diagnostics import DeviceError, LaunchError, OutOfBoundsError, TypingError
 from heald.runtime import CPU, SIM, ZERO_PAGE, array_signature, set_device

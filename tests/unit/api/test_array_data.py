@@ -14,7 +14,8 @@ from hypothesis.extra import numpy as hnp
 
 from heald import types
 from heald.api import values as wp
-from heald.api.array import array, array1d, array2d, array3d, array4d
+from heald.api.array import array
+from heald.api.array_ranked import array1d, array2d, array3d, array4d
 from heald.api.creation import empty, zeros
 from heald.api.struct import struct
 from heald.diagnostics import DeviceError, LaunchError, TypingError

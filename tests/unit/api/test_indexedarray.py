@@ -138,3 +138,15 @@ def test_writes_need_memory_that_can_be_written():
         wp.copy(wp.indexedarray(wp.zeros(3), [0]), wp.zeros(1), count=1)
     with refused("H0702", "copy takes an array"):
         wp.copy(wp.indexedarray(wp.zeros(3), [0]), [1.0])
+
+
+def test_arrays_are_made_of_them():
+    a = wp.array(np.arange(6), dtype=wp.vec3)
+    picked = wp.indexedarray1d(a, [1])
+    assert wp.array(picked).list() == [wp.vec3(3, 4, 5)]
+    assert wp.array(picked).dtype is wp.vec3
+    b = wp.zeros(1, dtype=wp.vec3)
+    b.assign(picked)
+    assert b.list() == [wp.vec3(3, 4, 5)]
+    with refused("H0703", "ndim=2"):
+        wp.indexedarray2d(a, [1])

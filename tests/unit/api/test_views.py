@@ -215,6 +215,33 @@ def test_buffers_are_shared_and_kept_open():
     assert b.dtype is wp.float64
 
 
+class Tensor:
+    """A tensor of another library, which numpy reads by its method."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __array__(self, dtype=None, copy=None):
+        return self.x
+
+
+class Converting(Tensor):
+    """One that makes its numbers when it is asked."""
+
+    def __array__(self, dtype=None, copy=None):
+        return self.x.copy()
+
+
+def test_tensors_are_shared_or_refused():
+    tensor = Tensor(np.arange(3.0))
+    a = wp.array(tensor, copy=False)
+    a[0] = 9.0
+    assert tensor.x[0] == 9.0
+    with refused("H0712", "cannot share this memory"):
+        wp.array(Converting(np.arange(3.0)), copy=False)
+    assert wp.array(Converting(np.arange(3.0))).list() == [0, 1, 2]
+
+
 def test_a_closed_buffer_is_refused():
     view = memoryview(bytearray(8))
     view.release()
