@@ -287,7 +287,7 @@ def _determinant_of_minors(s: Vec(Full, 6), c: Vec(Full, 6)) -> Full:
 
 @builtin(group=GROUP, accuracy=Scaled(16))
 def inverse(a: Mat(Full, 2, 2)) -> Mat(Full, 2, 2):
-    """The inverse of a matrix of 2, 3 or 4 rows: adjugate times the reciprocal determinant.
+    """The inverse of a square matrix; up to 4 rows the adjugate times the reciprocal determinant.
 
     A determinant of zero gives zeros.  The error grows with the condition number of ``a``.  16-bit
     floats are computed in float32.
@@ -339,6 +339,40 @@ def inverse(a: Mat(Full, 4, 4)) -> Mat(Full, 4, 4):
         _three(a[2, 0], s[3], -a[2, 1], s[1], a[2, 2], s[0]),
     )
     return y * d
+
+
+@builtin(group=GROUP, accuracy=Scaled(64))
+def inverse(a: Mat(Full, N, N)) -> Mat(Full, N, N):
+    """Matrices of other sizes are inverted by Gauss and Jordan's elimination with partial
+    pivoting; a pivot of zero gives zeros."""
+    size = type(a).rows
+    dtype = type(a).dtype
+    y = static(Mat(dtype, size, size))()
+    for i in static(range(size)):
+        y[i, i] = 1
+    regular = True
+    for k in static(range(size)):
+        for i in static(range(k + 1, size)):
+            larger = m.fabs(a[i, k]) > m.fabs(a[k, k])
+            for j in static(range(size)):
+                a[k, j], a[i, j] = (
+                    m.select(larger, a[i, j], a[k, j]),
+                    m.select(larger, a[k, j], a[i, j]),
+                )
+                y[k, j], y[i, j] = (
+                    m.select(larger, y[i, j], y[k, j]),
+                    m.select(larger, y[k, j], y[i, j]),
+                )
+        regular = regular & (a[k, k] != 0)
+        pivot = a[k, k]
+        for j in static(range(size)):
+            a[k, j], y[k, j] = a[k, j] / pivot, y[k, j] / pivot
+        for i in static([i for i in range(size) if i != k]):
+            factor = a[i, k]
+            for j in static(range(size)):
+                a[i, j] = m.fma(-factor, a[k, j], a[i, j])
+                y[i, j] = m.fma(-factor, y[k, j], y[i, j])
+    return y if regular else type(y)()
 
 
 @builtin(group=GROUP, accuracy=Scaled(4))
