@@ -59,6 +59,28 @@ def test_lower_bound_takes_arrays_of_one_type() -> None:
 
 
 SPELLED = wp.types.matrix((2, 2), wp.uint32)
+
+
+@wp.kernel
+def draw_bins(cdf: wp.array(dtype=wp.float32), bins: wp.array(dtype=wp.int32)) -> None:
+    i = wp.tid()
+    state = wp.rand_init(3, i)
+    bins[i] = wp.sample_cdf(state, cdf)
+
+
+@DEVICES
+def test_sample_cdf_draws_bins_with_their_probabilities(device: str) -> None:
+    probability = np.array([0.1, 0.0, 0.4, 0.25, 0.25])
+    cdf = wp.array(np.cumsum(probability).astype(np.float32), device=device)
+    bins = wp.zeros(20_000, dtype=wp.int32, device=device)
+    wp.launch(draw_bins, dim=20_000, inputs=[cdf], outputs=[bins], device=device)
+    counts = np.bincount(bins.numpy(), minlength=5)
+    assert len(counts) == 5
+    assert counts[1] == 0
+    spread = np.sqrt(20_000 * probability * (1 - probability))
+    assert (np.abs(counts - 20_000 * probability) <= 5 * spread).all()
+
+
 BITS = np.array([0, 1, 0x3FC00000, 0x7FC00001, 0x80000000, 0xFF800000], np.uint32)
 
 

@@ -1,5 +1,6 @@
 """Random numbers: the sequences of NVIDIA Warp, and the distributions that the texts promise."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,49 @@ def test_floats_are_those_of_warp_within_rounding() -> None:
     np.testing.assert_allclose(values(STATE + "wp.randf(s, -2.0, 5.0)", f32)[0], UNIFORM, 3e-7)
     np.testing.assert_allclose(values(STATE + "wp.randn(s)", f32)[0], NORMAL, 3e-6)
     np.testing.assert_allclose(values(STATE + "wp.sample_unit_sphere(s)", VEC3)[0], SPHERE, 3e-5)
+
+
+COUNTS = [[4, 25], [7, 137], [4, 211], [11, 422]]
+"""Of ``poisson``, for these states one after the other."""
+POISSON_STATES = [3485385464, 367860371, 770692085, 1017093381]
+RATES = [
+    [5.1463942527771, 17.797378540039062],
+    [6.438389301300049, 126.01708984375],
+    [2.5817129611968994, 197.0162353515625],
+    [6.773218631744385, 416.1999206542969],
+]
+LAST = [36329, 51783, 63452, 25259]
+
+
+def test_poisson_numbers_are_those_of_warp() -> None:
+    rates = np.array(RATES, np.float32)
+    inputs = [Typed(u32, np.array(POISSON_STATES, np.uint32))]
+    inputs += [Typed(f32, rates[:, k]) for k in range(2)]
+    body = "s = x0\na = wp.poisson(s, x1)\nb = wp.poisson(s, x2)\na, b, s % uint32(65536)"
+    a, b, state = evaluate(body, *inputs, results=[u32, u32, u32])
+    assert np.stack([a, b], 1).tolist() == COUNTS
+    assert state.tolist() == LAST
+
+
+@pytest.mark.parametrize("rate", [0.3, 4.0, 9.5, 10.0, 37.0, 1e4])
+def test_poisson_numbers(rate: float) -> None:
+    x = sample(f"poisson(s, {rate})", u32).astype(float)
+    assert abs(x.mean() - rate) < 5 * np.sqrt(rate / len(x))
+    assert abs(x.var() / rate - 1) < 5 * np.sqrt((2 + 1 / rate) / len(x))
+    if rate < 50:
+        counts = np.bincount(x.astype(int))[:40]
+        expected = len(x) * np.exp(
+            [k * np.log(rate) - rate - math.lgamma(k + 1) for k in range(len(counts))]
+        )
+        assert (np.abs(counts - expected) < 5 * np.sqrt(expected + 1)).all()
+
+
+def test_poisson_numbers_of_odd_rates() -> None:
+    rates = Typed(f32, np.array([0.0, -0.0, -3.0, np.nan, np.inf], np.float32))
+    states = Typed(u32, np.full(5, 7, np.uint32))
+    got, state = evaluate("s = x0\nr = wp.poisson(s, x1)\nr, s", states, rates, results=[u32] * 2)
+    assert got.tolist() == [0, 0, 0, 0, 2**32 - 1]
+    assert state[:2].tolist() == [7, 7]
 
 
 def sample(call: str, result: Type) -> NDArray:

@@ -4,16 +4,20 @@ rendering", JCGT 9(3), 2020), with the sequences of NVIDIA Warp.
 Every function advances the variable that is passed as ``state``.
 """
 
-from heald.library.exponential import log, pow
+from heald.library.exponential import exp, log, pow
 from heald.library.inverse_trigonometric import acos
-from heald.library.language import Vec, float32, int32, m, uint32
+from heald.library.language import Arr, Vec, float32, float64, int32, m, uint32
 from heald.library.registry import Below, Exact, Scaled, builtin, helper
+from heald.library.search import lower_bound
 from heald.library.trigonometric import cos, sin
 
 GROUP = "Random"
 VEC2, VEC3 = Vec(float32, 2), Vec(float32, 3)
 TWO_PI = 6.2831854820251465
 THIRD = 0.3333333432674408
+INF = float("inf")
+HALF_LOG_TWO_PI = 0.9189385332046728
+SERIES = (-1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
 SMALLEST = 5.96e-8  # keeps the logarithm in randn finite
 
 
@@ -240,3 +244,92 @@ def _spherical(r: float32, theta: float32, phi: float32) -> VEC3:
     """The point at distance ``r``, ``phi`` from the z axis, ``theta`` around it."""
     s = r * sin(phi)
     return VEC3(cos(theta) * s, sin(theta) * s, r * cos(phi))
+
+
+# -- discrete distributions ------------------------------------------------------------------------
+
+
+@builtin(group=GROUP, accuracy=Exact(), updates=("state",))
+def sample_cdf(state: uint32, cdf: Arr(float32, 1)) -> int32:
+    """The index of the first element of ``cdf`` that is not less than a random number from 0 up to
+    1, in kernels: a bin drawn with its probability.
+
+    ``cdf`` ascends to 1: the running sum of the probabilities.  Where the number exceeds all
+    elements, the last index; 0 for an empty array.
+
+    >>> @wp.kernel
+    ... def draw(cdf: wp.array(dtype=wp.float32), bins: wp.array(dtype=wp.int32)):
+    ...     state = wp.rand_init(42, wp.tid())
+    ...     bins[wp.tid()] = wp.sample_cdf(state, cdf)
+    >>> bins = wp.zeros(4, dtype=wp.int32)
+    >>> wp.launch(draw, dim=4, inputs=[wp.array([0.0, 1.0], dtype=wp.float32), bins])
+    >>> bins.numpy().tolist()
+    [1, 1, 1, 1]
+    """
+    u = randf(state)
+    return state, lower_bound(cdf, u)
+
+
+@builtin(group=GROUP, accuracy=Exact(), updates=("state",))
+def poisson(state: uint32, lam: float32) -> uint32:
+    """A random number of the Poisson distribution with mean and variance ``lam``.
+
+    Below 10 uniform numbers are multiplied (Knuth); from 10 on they are transformed and some
+    rejected (Hörmann, "The transformed rejection method for generating Poisson random variables",
+    Insurance: Mathematics and Economics 12, 1993), the test in float64.  0, negative numbers and
+    NaN give 0, and 0 leaves the state as it is; infinity gives the largest uint32.
+
+    >>> state = wp.uint32(42)
+    >>> wp.poisson(state, 0.0)
+    0
+    """
+    count = uint32(0)
+    if lam == INF:
+        count = uint32(0xFFFFFFFF)
+    elif lam >= 10.0:
+        state, count = _poisson_by_rejection(state, lam)
+    elif lam != 0.0:
+        limit = exp(-lam)
+        product = randf(state)
+        while product > limit:
+            count += 1
+            product = m.fmul(product, randf(state))
+    return state, count
+
+
+@helper
+def _poisson_by_rejection(state: uint32, lam: float32):
+    b = 0.931 + 2.53 * m.fsqrt(lam)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    bound = 0.9277 - 3.6224 / (b - 2.0)
+    log_lam = log(float64(lam))
+    k, accepted = float32(0), False
+    while not accepted:
+        u = randf(state) - 0.5
+        v = randf(state)
+        us = 0.5 - m.fabs(u)
+        k = m.floor((2.0 * a / us + b) * u + lam + 0.43)
+        accepted = us >= 0.07 and v <= bound
+        if not accepted and k >= 0.0 and (us >= 0.013 or v <= us):
+            count = float64(k)
+            level = float64(v) * float64(inverse_alpha) / float64(a / (us * us) + b)
+            rest = count * log_lam - float64(lam) - _log_factorial(count)
+            accepted = log(level) <= rest
+    return state, uint32(k)
+
+
+@helper
+def _log_factorial(k: float64) -> float64:
+    """log(k!) for an integer from 0: a product up to 16, Stirling's series above."""
+    if k < 16.0:
+        product = float64(1)
+        for n in range(2, int32(k) + 1):
+            product = m.fmul(product, float64(n))
+        return log(product)
+    x = k + 1.0
+    v = 1.0 / (x * x)
+    series = float64(0)
+    for c in SERIES:
+        series = m.fma(series, v, c)
+    return (x - 0.5) * log(x) - x + HALF_LOG_TWO_PI + series / x
