@@ -85,7 +85,7 @@ class Bench:
         """The way of a package in the other interpreter, where it is there."""
         if self.python is None or not self.has(package):
             return {}
-        return {package: self.python.way(package, case, arrays, **scalars)}
+        return {package: self.python.way(package, case, arrays, scalars)}
 
     def guards(
         self, kernel: Any, dim: int | tuple[int, int], inputs: list[Any], out: wp.array

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.timing import Measured, Way
+from benchmarks.timing import Measured, PeerError, Way
 
 Size = Literal["full", "quick", "tiny"]
 
@@ -155,6 +155,7 @@ class Work:
         relative: tolerance of a value by the largest absolute value expected.
         different: the part of the values that may be outside it.
         held: what must live as long, such as a grid of which kernels take the handle only.
+        failures: what peers said that do not work here.
     """
 
     ways: Mapping[str, Way]
@@ -164,6 +165,7 @@ class Work:
     relative: float = 1e-5
     different: float = 0.0
     held: object = None
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     def timed(self) -> dict[str, Way]:
         """The ways that some figure is about."""
@@ -175,26 +177,39 @@ class Work:
         for reading in self.readings:
             missing = [name for name in reading.needs if name not in self.ways]
             if missing:
-                title, note = " / ".join(reading.needs), f"{missing[0]} is not there"
+                title, note = (
+                    " / ".join(reading.needs),
+                    self.failures.get(missing[0], f"{missing[0]} is not there"),
+                )
                 yield Figure(case, title, None, "x", reading.limit, ">=", {}, note)
             else:
                 yield reading.of(case, measured)
 
-    def check(self) -> None:
-        """Run each way once and look at what it computed.
+    def checked(self) -> Work:
+        """The same work without the peers that do not work here, once all results are right.
 
         Raises:
             ValueError: a way computes something else.
         """
+        ways, failures = {}, {}
         for name, way in self.ways.items():
             self.reset()
-            way.run()
-            found = way.result()
-            if found.shape != self.expected.shape:
-                raise ValueError(f"{name}: shape {found.shape}, not {self.expected.shape}")
-            error = np.abs(found.astype(np.float64) - self.expected.astype(np.float64))
-            scale = float(np.abs(self.expected.astype(np.float64)).max())
-            wrong = float(np.mean(~(error <= self.relative * scale)))
-            if wrong > self.different:
-                worst = np.nanmax(error) / scale
-                raise ValueError(f"{name}: {wrong:.2%} of the values are wrong, by up to {worst}")
+            try:
+                way.run()
+                found = way.result()
+            except PeerError as error:
+                failures[name] = str(error)
+                continue
+            self._compare(name, found)
+            ways[name] = way
+        return replace(self, ways=ways, failures=failures)
+
+    def _compare(self, name: str, found: npt.NDArray[Any]) -> None:
+        if found.shape != self.expected.shape:
+            raise ValueError(f"{name}: shape {found.shape}, not {self.expected.shape}")
+        error = np.abs(found.astype(np.float64) - self.expected.astype(np.float64))
+        scale = float(np.abs(self.expected.astype(np.float64)).max())
+        wrong = float(np.mean(~(error <= self.relative * scale)))
+        if wrong > self.different:
+            worst = float(np.nanmax(error)) / scale
+            raise ValueError(f"{name}: {wrong:.2%} of the values are wrong, by up to {worst:.2g}")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.timing import Times
+from benchmarks.timing import PeerError, Times
 
 SOURCE = Path(__file__).parent / "cpp" / "peers.cpp"
 SERVER = Path(__file__).parent / "peer_server.py"
@@ -98,7 +98,7 @@ class PythonPeers:
         """The answer to an order.
 
         Raises:
-            RuntimeError: the peer failed; the message says how.
+            PeerError: the peer failed; the message says how.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -106,21 +106,24 @@ class PythonPeers:
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the peer process ended with {self._process.wait()}")
+            raise PeerError(f"the peer process ended with {self._process.wait()}")
         answer = json.loads(line)
         if "error" in answer:
-            raise RuntimeError(answer["error"])
+            raise PeerError(answer["error"])
         return answer["answer"]
 
     def way(
-        self, package: str, case: str, arrays: Mapping[str, npt.NDArray[Any]], **scalars: float
+        self,
+        package: str,
+        case: str,
+        arrays: Mapping[str, npt.NDArray[Any]],
+        scalars: Mapping[str, float],
     ) -> Remote:
         """How ``package`` does ``case`` with these inputs."""
         path = self._folder / f"{case}.npz"
         np.savez(path, **arrays)  # type: ignore[arg-type]
-        name = f"{package} {case}"
-        self.ask(order="make", package=package, case=case, path=str(path), scalars=scalars)
-        return Remote(self, name, self._folder / f"{package}-{case}.npy")
+        order = {"package": package, "case": case, "path": str(path), "scalars": dict(scalars)}
+        return Remote(self, order, self._folder / f"{package}-{case}.npy")
 
     def close(self) -> None:
         """Let the process end."""
@@ -134,12 +137,17 @@ class Remote:
     """A way in the other interpreter, which takes the times itself."""
 
     peers: PythonPeers
-    name: str
+    order: Mapping[str, Any]
     path: Path
+
+    @property
+    def name(self) -> str:
+        """What the server calls it."""
+        return f"{self.order['package']} {self.order['case']}"
 
     def run(self) -> None:
         """Do it once."""
-        self.peers.ask(order="sample", name=self.name, repeats=1)
+        self.sample(1)
 
     def result(self) -> npt.NDArray[Any]:
         """What it computed."""
@@ -148,6 +156,10 @@ class Remote:
         return found
 
     def sample(self, repeats: int) -> Times:
-        """The mean of several calls."""
-        wall, cpu = self.peers.ask(order="sample", name=self.name, repeats=repeats)
+        """The mean of several calls.
+
+        Raises:
+            PeerError: the package failed.
+        """
+        wall, cpu = self.peers.ask(**self.order, order="sample", name=self.name, repeats=repeats)
         return wall, cpu

@@ -129,8 +129,7 @@ def _figures(options: argparse.Namespace, started: dict[str, Any]) -> Iterator[A
             rounds = options.rounds or ROUNDS[options.size]
             for name in chosen:
                 if name in cpu.CASES:
-                    work = cpu.CASES[name](bench)
-                    work.check()
+                    work = cpu.CASES[name](bench).checked()
                     shortest = 0.0 if options.size == "tiny" else SAMPLE
                     yield from work.read(name, measure(work.timed(), rounds, shortest))
                 else:

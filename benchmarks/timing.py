@@ -20,6 +20,10 @@ Times = tuple[float, float]
 """Seconds on the wall, and of the processor (all threads of the process that works)."""
 
 
+class PeerError(RuntimeError):
+    """A peer does not work here; that is no reason to measure nothing."""
+
+
 class Way(Protocol):
     """One way to do a thing."""
 
