@@ -294,14 +294,17 @@ def _to_numpy(data: Any, leaf_types: set[type]) -> NDArray:
         raise _not_an_array(data)
     try:
         source = np.asarray(data)
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError, RuntimeError, BufferError) as error:
         first = str(error).partition("\n")[0]
+        is_tensor = hasattr(type(data), "__dlpack__")
         raise TypingError(
             Diagnostic(
                 "H0712",
                 f"{describe(data)} does not make an array",
                 notes=(Note(f"numpy says: {first}"),),
-                hint="rows need equal lengths, and every entry must be a number",
+                hint="wp.from_torch and wp.from_dlpack take tensors as they are"
+                if is_tensor
+                else "rows need equal lengths, and every entry must be a number",
             )
         ) from None
     if source.dtype == object or (source.dtype.kind in "SU" and isinstance(data, (list, tuple))):

@@ -148,7 +148,8 @@ def _input(name: str, k: int, value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return array(value, copy=False)
     message = f"argument {k} of '{name}' in wp.map cannot be {describe(value)}"
-    hint = "make it an array with wp.array(x)" if isinstance(value, (list, tuple)) else ""
+    is_data = isinstance(value, (list, tuple)) or hasattr(type(value), "__array__")
+    hint = "make it an array with wp.array(x), or share it with copy=False" if is_data else ""
     raise TypingError(Diagnostic("H0702", message, hint=hint))
 
 

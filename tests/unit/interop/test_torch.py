@@ -114,3 +114,17 @@ def test_what_does_not_fit_is_refused(torch):
         wp.device_from_torch("meta")
     assert wp.device_from_torch(torch.device("cpu")) is wp.get_device("cpu")
     assert wp.device_to_torch("sim") == "cpu"
+
+
+def test_arrays_of_tensors(torch):
+    tensor = torch.arange(6.0).reshape(2, 3)
+    shared = wp.array(tensor, dtype=wp.vec3, copy=False)
+    shared[0] = wp.vec3(7, 8, 9)
+    assert tensor[0].tolist() == [7, 8, 9]
+    assert wp.array(tensor).list() == [7, 8, 9, 3, 4, 5]
+    with refused("H0712", "wp.from_torch"):
+        wp.array(torch.ones(2, dtype=torch.bfloat16))
+    with refused("H0712", "requires grad"):
+        wp.array(torch.ones(2, requires_grad=True), copy=False)
+    with refused("H0702", "copy=False"):
+        wp.map(abs, tensor)
