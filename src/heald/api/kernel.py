@@ -13,7 +13,7 @@ from heald.api.entries import keep_entry
 from heald.api.settings import Settings
 from heald.config import config
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
-from heald.driver import Entry, Program, compile_program
+from heald.driver import Entry, Program, compile_program, report_changes
 from heald.frontend import parameter_patterns, remember
 from heald.types import Pattern, Type, as_concrete, is_generic
 
@@ -83,6 +83,7 @@ class Kernel:
         self._options = Settings(options)
         self._read_parameters = parameters
         self._parameters: tuple[tuple[str, Pattern], ...] | None = None
+        self._captured: object = None
         self._compile = compile_for
         self._programs: dict[tuple[Key, str, bool], Program] = {}
         self._lock = Lock()
@@ -146,6 +147,9 @@ class Kernel:
                 if found is None:
                     found = self._compile(types, wide_index, safety, strict_fp)
                     self._programs[key] = found
+        function = getattr(self, "__wrapped__", None)
+        if config.debug and function is not None:
+            self._captured = report_changes(function, self._captured)
         return found
 
     def programs(self) -> list[Program]:
@@ -207,6 +211,7 @@ class Kernel:
         with self._lock:
             self._programs.clear()
             self._parameters = None
+            self._captured = None
             self.entries = (None, ())
             config.touch()  # whoever keeps a program asks again
 

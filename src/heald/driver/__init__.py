@@ -15,6 +15,7 @@ from heald.driver.specialise import (
     result_types,
     warm_up,
 )
+from heald.driver.tracing import report_changes
 
 __all__ = [
     "STAGES",
@@ -34,6 +35,7 @@ __all__ = [
     "entry_of",
     "needs_wide_index",
     "replay_of",
+    "report_changes",
     "resolve",
     "result_types",
     "warm_up",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FunctionType
 
 from heald.config import config
+from heald.driver.cache_captures import describe_kernel
 from heald.frontend import read_source
 from heald.ir import Kernel, to_text
 
@@ -19,6 +20,21 @@ def trace() -> Callable[[str, Kernel], None] | None:
 
 def _show(name: str, kernel: Kernel) -> None:
     sys.stderr.write(f"; {kernel.name} after {name}\n{to_text(kernel)}\n")
+
+
+def report_changes(function: FunctionType, before: object) -> object:
+    """What a kernel reads, described as it is now; says so where it is no longer as ``before``.
+
+    Compiled code keeps the values that were captured when it was compiled.
+    """
+    now = describe_kernel(function)
+    if before is not None and now != before:
+        name = function.__name__
+        sys.stderr.write(
+            f"; what kernel '{name}' captures has changed since it was compiled; the compiled code "
+            f"keeps the old values until {name}.invalidate() is called\n"
+        )
+    return now
 
 
 def show_source(function: FunctionType) -> None:

@@ -161,6 +161,30 @@ def test_debugging_shows_the_tree_and_every_pass(monkeypatch, capsys):
     assert "kernel @watched<1>" in text
 
 
+GRAVITY = 9.81
+
+
+@wp.kernel
+def fall(a: wp.array(dtype=float)):
+    a[0] = GRAVITY
+
+
+def test_debugging_reports_changed_captures(monkeypatch, capsys):
+    monkeypatch.setattr(wp.config, "debug", True)
+    a = wp.zeros(1)
+    for _ in range(2):
+        wp.launch(fall, dim=1, inputs=[a])
+    assert "has changed" not in capsys.readouterr().err
+    monkeypatch.setitem(globals(), "GRAVITY", 1.62)
+    wp.launch(fall, dim=1, inputs=[a])
+    assert "what kernel 'fall' captures has changed" in capsys.readouterr().err
+    assert a.numpy()[0] == np.float32(9.81)
+    fall.invalidate()
+    wp.launch(fall, dim=1, inputs=[a])
+    assert "has changed" not in capsys.readouterr().err
+    assert a.numpy()[0] == np.float32(1.62)
+
+
 def huge(extent):
     """An array whose elements are all the same four bytes."""
     return wp.array(np.broadcast_to(np.float32(5.0), (extent,)), copy=False)
