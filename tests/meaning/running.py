@@ -180,7 +180,7 @@ def execute(
     wide: Kernel | None = None,
     **options: Any,
 ) -> Left:
-    """By machine code; ``kernel`` is what the scalar code generator takes, ``wide`` that of vectors."""
+    """By machine code; ``kernel`` is what the scalar generator takes, ``wide`` that of vectors."""
     artifact = build(kernel, host_target(), wide=wide)
     code = load(artifact)
     own = copied(args, {})

@@ -46,8 +46,7 @@ def block_dim() -> int:
 
 @intrinsic("printf")
 def printf(fmt: str, *args: Any) -> None:
-    """C's printf with a literal format; lines come out by thread, then by order within the thread.
-    """
+    """C's printf with a literal format; lines come by thread, then by order within it."""
     _kernels_only("printf")
 
 

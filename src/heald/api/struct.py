@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from heald.api.casting import cast_elements
-from heald.api.edge import at_edge
 from heald.api.host_value import HostValue, value_class
 from heald.api.scalars import Misfit, convert, describe, refuse, shortest, zero
 from heald.api.struct_source import member_spans

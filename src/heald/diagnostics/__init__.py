@@ -1,5 +1,4 @@
-"""Spans, diagnostics with codes and carets, and the exception classes.  Imports nothing of Heald.
-"""
+"""Spans, diagnostics with codes and carets, exception classes.  Imports nothing of Heald."""
 
 from heald.diagnostics.codes import CODES, Code
 from heald.diagnostics.diagnostic import Diagnostic, Note

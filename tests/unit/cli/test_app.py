@@ -150,7 +150,7 @@ def test_dump_shows_compile_errors(kernels):
 
 
 def test_dump_names_the_kernels_of_a_file(kernels):
-    result = run("dump", f"{kernels}::tripel")
+    result = run("dump", f"{kernels}::doubl")
     assert result.exit_code == 2
     assert "double" in result.output
 
