@@ -19,6 +19,7 @@ from heald.api.array_input import (
     check_shape,
     check_sharing,
     element_of,
+    pin_memory,
     read_data,
 )
 from heald.api.array_types import annotation, is_type, public_type
@@ -635,7 +636,7 @@ def _share(data: Any, given: Elements, device: Device) -> array:
         given.shape,
         values.strides[: len(given.shape)],
         device,
-        (data, values),
+        (data, values, pin_memory(values)),
         read_only=not values.flags.writeable,
     )
 

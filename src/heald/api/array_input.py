@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
@@ -126,7 +127,7 @@ def read_data(data: Any, element: Element | None, shape: tuple[int, ...] | None)
 
     Raises:
         TypingError: no numbers, or numbers that do not fit (H0712).
-        LaunchError: a shape that does not suit (H0711).
+        LaunchError: a shape that does not suit (H0711), or memory of another device (H0704).
     """
     leaf_types = _leaf_types(data)
     if any(issubclass(t, StructValue) for t in leaf_types):
@@ -176,6 +177,19 @@ def check_sharing(given: Elements, origin: NDArray) -> None:
                 hint="leave copy=False out, or convert the numpy array before",
             )
         )
+
+
+def pin_memory(values: NDArray) -> list[object]:
+    """What keeps the memory of a numpy array in its place.
+
+    ``resize(refcheck=False)`` frees the memory of an array under all that share it, unless somebody
+    has a weak reference to the array.
+    """
+    pins: list[object] = []
+    while isinstance(values, np.ndarray):
+        pins.append(weakref.ref(values))
+        values = values.base  # type: ignore[assignment]
+    return pins
 
 
 def check_pointer(
@@ -290,6 +304,9 @@ def _to_numpy(data: Any, leaf_types: set[type]) -> NDArray:
         raise TypingError(Diagnostic("H0712", message, hint=hint))
     if isinstance(data, np.ndarray):
         return data.view(np.ndarray)
+    if hasattr(data, "__cuda_array_interface__") and not hasattr(data, "__array_interface__"):
+        message = f"{type(data).__name__} lives on a CUDA device, the array would be on the host"
+        raise LaunchError(Diagnostic("H0704", message, hint="copy it to the host first"))
     if isinstance(data, (set, frozenset, dict, str, bytes)):
         raise _not_an_array(data)
     try:

@@ -112,6 +112,8 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
             (H0711).
     """
     element = None if dtype is None else element_of(dtype)
+    if isinstance(source, np.ndarray):
+        return _share(source, element, None)  # numpy's own memory can be pinned
     capsule = _capsule_of(source)
     header = _header(capsule)
     if header is None:

@@ -82,6 +82,14 @@ class indexedarray:  # noqa: N801 - the name that users know
             for extent, picked in zip(data.shape, self._picked, strict=True)
         )
 
+    def __class_getitem__(cls, _: Any) -> Any:
+        """Refuse annotations.
+
+        Raises:
+            TypingError: kernels take no indexed arrays (H0207).
+        """
+        raise TypingError(_no_data(None))
+
     @property
     def data(self) -> array:
         """The array whose elements these are."""

@@ -61,7 +61,7 @@ def _position(key: Any, extent: int, axis: int, shape: Sequence[int]) -> int:
             Diagnostic(
                 "H0201",
                 f"an array is indexed by integers, slices and `...`, not by {describe(key)}",
-                hint="a.numpy() can be indexed by lists and masks",
+                hint="wp.indexedarray(a, ...) picks by lists, a.numpy()[...] also by masks",
             )
         )
     if not -extent <= position < extent:

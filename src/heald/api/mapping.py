@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -118,16 +118,16 @@ def _functions_of(func: Any) -> tuple[str, list[FunctionType]]:
     if isinstance(func, FunctionType):
         return func.__name__, [func]
     overloads = getattr(func, "__heald_overloads__", None)
-    if overloads is None and func in (abs, min, max):
+    if overloads is None and any(func is known for known in (abs, min, max)):
         builtin = resolve(func.__name__)
         return func.__name__, list(builtin.__heald_overloads__)
     if overloads is None or isinstance(func, type):
+        called = getattr(func, "__name__", "")
+        hint = "a kernel is launched; a method, a type or an object goes into a lambda"
+        if isinstance(func, BuiltinFunctionType) and resolve(called) is not None:
+            hint = f"write wp.{called}"
         raise TypingError(
-            Diagnostic(
-                "H0102",
-                f"wp.map takes a function, not {describe(func)}",
-                hint="a kernel is launched; a method or an object goes into a lambda",
-            )
+            Diagnostic("H0102", f"wp.map takes a function, not {describe(func)}", hint=hint)
         )
     if getattr(func, "updates", ()):
         raise TypingError(

@@ -108,6 +108,8 @@ def test_what_is_no_array_is_refused():
         wp.indexedarray([1, 2], [0])
     with refused("H0207", "kernels take no indexed arrays"):
         wp.indexedarray(dtype=float)
+    with refused("H0207", "kernels take no indexed arrays"):
+        wp.indexedarray[float]
     with refused("H0702", "float32"):
         wp.indexedarray(wp.zeros(3), [0], dtype=int)
     with refused("H0703", "ndim=2"):

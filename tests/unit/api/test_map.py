@@ -324,6 +324,8 @@ def test_what_does_not_fit_is_refused():
         ("H0702", "returns nothing", lambda: wp.map(lambda x: None, b)),
         ("H0102", "takes a function, not", lambda: wp.map(3, b)),
         ("H0102", "takes a function, not", lambda: wp.map(wp.vec3, b)),
+        ("H0102", "takes a function, not", lambda: wp.map(np.zeros(3), b)),
+        ("H0102", "write wp.sin", lambda: wp.map(math.sin, b)),
         ("H0704", "'sim', the map is on 'cpu'",
          lambda: wp.map(lambda x, y: x + y, b, wp.zeros(4, device="sim"))),
         ("H0704", "'cpu', the map is on 'sim'", lambda: wp.map(lambda x: x, b, device="sim")),

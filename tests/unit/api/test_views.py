@@ -215,6 +215,33 @@ def test_buffers_are_shared_and_kept_open():
     assert b.dtype is wp.float64
 
 
+@pytest.mark.parametrize("share", [lambda x: wp.array(x, copy=False), wp.from_dlpack])
+def test_numpy_cannot_free_memory_that_is_shared(share):
+    x = np.arange(4.0)
+    kept = [share(x)[1:], share(x[::2]), share(x).numpy()[:2]]
+    with pytest.raises(ValueError, match="cannot resize"):
+        x.resize(1 << 20, refcheck=False)
+    assert kept[0].list() == [1, 2, 3]
+    assert kept[1].list() == [0, 2]
+    del kept
+    gc.collect()
+    x.resize(2, refcheck=False)
+    assert x.tolist() == [0, 1]
+
+
+class Elsewhere:
+    """An array on a device of CUDA."""
+
+    def __init__(self):
+        self.__cuda_array_interface__ = {"shape": (1,), "typestr": "<f4", "data": (1, False)}
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_memory_of_another_device_is_refused(copy):
+    with refused("H0704", "Elsewhere lives on a CUDA device, the array would be on the host"):
+        wp.array(Elsewhere(), copy=copy)
+
+
 class Tensor:
     """A tensor of another library, which numpy reads by its method."""
 
