@@ -80,6 +80,11 @@ _ROWS = (
     Code("H0803", "too many resources"),
     Code("H0804", "unsupported processor"),
     Code("H0805", "not available on this device"),
+    Code("H0806", "no CUDA device"),
+    Code("H0807", "CUDA driver too old"),
+    Code("H0808", "error of the CUDA driver"),
+    Code("H0809", "CUDA in a forked process"),
+    Code("H0810", "no assembler for GPU code"),
     # H09 files of kernels
     Code("H0901", "malformed kernel text"),
     Code("H0902", "file of another format version"),

@@ -15,9 +15,10 @@ class Device:
     """A place where arrays live and kernels run.  Compares equal to its own name.
 
     Attributes:
-        alias: the short name, ``cpu`` or ``sim``; what ``str`` gives.
+        alias: the short name, ``cpu``, ``sim`` or ``cuda:0``; what ``str`` gives.
         name: what it is, in words.
-        kind: ``cpu`` (machine code on this machine) or ``sim`` (the reference interpreter).
+        kind: ``cpu`` (machine code on this machine), ``sim`` (the reference interpreter) or
+            ``cuda`` (a GPU).
         ordinal: position among the devices of its kind.
     """
 
@@ -64,6 +65,7 @@ class Device:
 CPU = Device("cpu", "host processor", "cpu")
 SIM = Device("sim", "reference interpreter", "sim")
 
+_CUDA = re.compile(r"cuda(?::(\d{1,4}))?", re.ASCII)
 _DEVICES: dict[str, Device] = {device.alias: device for device in (CPU, SIM)}
 
 DeviceLike = Device | str | None
@@ -79,8 +81,15 @@ _CURRENT = _Current()
 
 
 def devices() -> tuple[Device, ...]:
-    """Every device of this process."""
-    return tuple(_DEVICES.values())
+    """Every device of this process; asks the CUDA driver for its GPUs."""
+    return (*_DEVICES.values(), *cuda_devices())
+
+
+def cuda_devices() -> tuple[Device, ...]:
+    """The GPUs of this process."""
+    from heald.runtime.cuda.devices import discover
+
+    return tuple(gpu.device for gpu in discover().gpus)
 
 
 def current_device() -> Device:
@@ -92,16 +101,36 @@ def get_device(ident: DeviceLike = None) -> Device:
     """The device meant by a name, a :class:`Device`, or None for the current one of this thread.
 
     Raises:
-        DeviceError: no such device (H0801).
+        DeviceError: no such device (H0801), or CUDA cannot be used here (H0806 to H0808).
     """
     if ident is None:
         return _CURRENT.device
     if isinstance(ident, Device):
         return ident
-    found = _DEVICES.get(ident) if isinstance(ident, str) else None
-    if found is None:
+    if not isinstance(ident, str):
         raise _unknown(ident)
-    return found
+    found = _DEVICES.get(ident)
+    if found is not None:
+        return found
+    match = _CUDA.fullmatch(ident)
+    if match is None:
+        raise _unknown(ident)
+    return _cuda_device(ident, match[1])
+
+
+def _cuda_device(ident: str, ordinal: str | None) -> Device:
+    """A GPU; ``cuda`` alone is the current one of this thread, or the first."""
+    from heald.runtime.cuda.devices import discover
+
+    if ordinal is None and _CURRENT.device.is_cuda:
+        return _CURRENT.device
+    found = discover()
+    number = int(ordinal or 0)
+    if number < len(found.gpus):
+        return found.gpus[number].device
+    if found.problem is not None:
+        raise DeviceError(*found.problem.diagnostics)
+    raise _unknown(ident)
 
 
 def set_device(ident: DeviceLike) -> Device:
@@ -118,29 +147,29 @@ def set_device(ident: DeviceLike) -> Device:
 def synchronize(ident: DeviceLike = None) -> None:
     """Wait until a device, or without an argument every device, has finished all work given to it.
 
-    Launches on ``cpu`` and ``sim`` return when their last thread has ended, so on them nothing is
-    ever left to wait for.
+    Launches return when their last thread has ended; what is left to wait for is what other
+    libraries gave to a GPU.
 
     Raises:
-        DeviceError: no such device (H0801).
+        DeviceError: no such device (H0801), or a GPU reports an error (H0808).
     """
-    get_device(ident)
+    known = None if ident is None else get_device(ident)
+    if known is not None and not known.is_cuda:
+        return
+    from heald.runtime.cuda.devices import discover
+
+    if known is None and not discover.cache_info().currsize:
+        return  # nobody has asked for GPUs yet
+    for gpu in discover().gpus:
+        if known is None or gpu.device == known:
+            gpu.synchronize()
 
 
 def _unknown(ident: object) -> DeviceError:
-    known = ", ".join(repr(alias) for alias in _DEVICES)
+    known = ", ".join(repr(device.alias) for device in devices())
     if not isinstance(ident, str):
         message = f"a device is a name or a Device, not {type(ident).__name__} {ident!r}"
         return DeviceError(Diagnostic("H0801", message, hint=f"use one of {known}"))
-    if re.fullmatch(r"cuda(:\d+)?", ident):
-        return DeviceError(
-            Diagnostic(
-                "H0801",
-                f"device {ident!r} cannot be used: this version of Heald has no CUDA back end",
-                notes=(Note(f"devices here: {known}"),),
-                hint="use device='cpu', which gives the same bits",
-            )
-        )
     near = difflib.get_close_matches(ident.strip().lower(), _DEVICES, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else f"use one of {known}"
     notes = (Note(f"devices here: {known}"),) if near else ()

@@ -19,7 +19,7 @@ import numpy as np
 
 from heald.artifact import abi
 from heald.diagnostics import DeviceError, Diagnostic, InternalError
-from heald.runtime.device import Device, devices
+from heald.runtime.device import CPU, SIM, Device
 from heald.runtime.memory import Allocation, allocate
 
 _LAST_GENERATION = (1 << (abi.HANDLE_KIND_SHIFT - abi.HANDLE_GENERATION_SHIFT)) - 1
@@ -56,14 +56,18 @@ class Resource:
 
 
 class Snapshot:
-    """Bytes of a table and what they refer to.  Never changed while a launch holds it."""
+    """Bytes of a table and what they refer to.  Never changed while a launch holds it.
 
-    __slots__ = ("holders", "memory", "records")
+    ``revision`` grows with every change.
+    """
+
+    __slots__ = ("__weakref__", "holders", "memory", "records", "revision")
 
     def __init__(self, capacity: int) -> None:
         self.memory: Allocation = allocate(capacity * abi.RESOURCE_SIZE, zeroed=True)
         self.records: dict[int, Resource] = {}
         self.holders = 0
+        self.revision = 0
 
     @property
     def ptr(self) -> int:
@@ -79,6 +83,7 @@ class Snapshot:
 
     def write(self, index: int, data: bytes) -> None:
         """Replace the bytes of a record."""
+        self.revision += 1
         start = index * abi.RESOURCE_SIZE
         self.memory.buffer[start : start + abi.RESOURCE_SIZE] = np.frombuffer(data, np.uint8)
 
@@ -242,9 +247,10 @@ def _little_endian(scalar: np.generic[Any]) -> bytes:
     return np.asarray(scalar).astype(scalar.dtype.newbyteorder("<")).tobytes()
 
 
-_TABLES: dict[str, ResourceTable] = {device.alias: ResourceTable() for device in devices()}
+_TABLES: dict[str, ResourceTable] = {device.alias: ResourceTable() for device in (CPU, SIM)}
 
 
 def table_of(device: Device) -> ResourceTable:
-    """The resource table of a device."""
-    return _TABLES[device.alias]
+    """The resource table of a device; that of a GPU is made when it is first asked for."""
+    found = _TABLES.get(device.alias)
+    return found or _TABLES.setdefault(device.alias, ResourceTable())

@@ -1,11 +1,25 @@
 """Devices: names, the current one of each thread, and what is said about unknown ones."""
 
+import subprocess
+import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
-from heald.diagnostics import DeviceError
-from heald.runtime import CPU, SIM, current_device, devices, get_device, set_device, synchronize
+from heald.diagnostics import DeviceError, Diagnostic
+from heald.runtime import (
+    CPU,
+    SIM,
+    Device,
+    current_device,
+    devices,
+    get_device,
+    set_device,
+    synchronize,
+)
+from heald.runtime.cuda import devices as cuda
+from heald.runtime.cuda.devices import Discovery
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +33,7 @@ def test_names_and_objects_mean_the_same_device():
     assert get_device("cpu") is CPU
     assert get_device("sim") is SIM
     assert get_device(SIM) is SIM
-    assert devices() == (CPU, SIM)
+    assert devices()[:2] == (CPU, SIM)
 
 
 def test_a_device_equals_its_name_and_nothing_else():
@@ -72,9 +86,35 @@ def test_a_name_like_nothing_lists_the_devices():
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "cuda:3"])
-def test_cuda_says_what_is_missing(name):
-    with pytest.raises(DeviceError, match="no CUDA back end"):
+def test_cuda_says_what_is_missing(name, monkeypatch):
+    problem = DeviceError(Diagnostic("H0806", "no CUDA device: this machine has no CUDA driver"))
+    monkeypatch.setattr(cuda, "discover", lambda: Discovery((), problem))
+    with pytest.raises(DeviceError, match="no CUDA driver") as caught:
         get_device(name)
+    assert caught.value.codes == ("H0806",)
+
+
+def test_a_gpu_that_is_not_there(monkeypatch):
+    monkeypatch.setattr(cuda, "discover", lambda: Discovery(()))
+    with pytest.raises(DeviceError, match="no device 'cuda:3'"):
+        get_device("cuda:3")
+
+
+def test_gpus_are_devices_once_somebody_asks(monkeypatch):
+    gpu = SimpleNamespace(device=Device("cuda:0", "a GPU", "cuda"))
+    monkeypatch.setattr(cuda, "discover", lambda: Discovery((gpu,)))
+    assert get_device("cuda:0") is get_device("cuda") is gpu.device
+    assert devices() == (CPU, SIM, gpu.device)
+    assert (gpu.device.is_cuda, gpu.device.is_host) == (True, False)
+
+
+def test_the_driver_is_not_opened_for_hosts():
+    code = (
+        "import heald as wp; wp.zeros(3, device='cpu'); wp.synchronize()\n"
+        "from heald.runtime.cuda.devices import discover\n"
+        "assert discover.cache_info().currsize == 0"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("value", [0, 1.5, b"cpu", object])
@@ -85,7 +125,7 @@ def test_other_objects_are_no_devices(value):
 
 def test_a_failed_set_device_changes_nothing():
     with pytest.raises(DeviceError):
-        set_device("cuda:0")
+        set_device("cuda:99")
     assert current_device() is CPU
 
 
@@ -93,4 +133,4 @@ def test_synchronize_knows_its_devices():
     synchronize()
     synchronize("sim")
     with pytest.raises(DeviceError):
-        synchronize("cuda:0")
+        synchronize("cuda:99")

@@ -1,0 +1,101 @@
+"""PTX to machine code: by ``ptxas`` where it is installed, else by the driver."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from heald.diagnostics import DeviceError, Diagnostic, InternalError
+from heald.runtime.cuda.devices import Gpu, discover
+
+_PTX_INPUT = 1
+_ERROR_LOG, _ERROR_LOG_SIZE = 5, 6
+_LOG_SIZE = 1 << 14
+
+
+def assemble(ptx: bytes, arch: str) -> bytes:
+    """A cubin for an architecture, which need not be one of this machine.
+
+    Raises:
+        DeviceError: neither ptxas nor a GPU of that architecture is here (H0810).
+        InternalError: the PTX is refused.
+    """
+    found = find_ptxas()
+    if found is not None:
+        return _by_ptxas(found, ptx, arch)[0]
+    for gpu in discover().gpus:
+        if arch.startswith("sm_{}{}".format(*gpu.capability)):
+            return assemble_on(gpu, ptx)
+    raise DeviceError(
+        Diagnostic(
+            "H0810",
+            f"there is nothing here that makes machine code for {arch}",
+            hint="install ptxas (CUDA toolkit, or pip install nvidia-cuda-nvcc), or write .ptx",
+        )
+    )
+
+
+def resource_report(ptx: bytes, arch: str) -> str:
+    """What ptxas says of registers, stack and memory; empty where it is not installed."""
+    found = find_ptxas()
+    return "" if found is None else _by_ptxas(found, ptx, arch)[1]
+
+
+def find_ptxas() -> str | None:
+    """The path of ptxas, or None."""
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+    places = [Path(home) / "bin"] if home else []
+    return shutil.which("ptxas") or next(
+        (str(p / "ptxas") for p in places if (p / "ptxas").is_file()), None
+    )
+
+
+def _by_ptxas(program: str, ptx: bytes, arch: str) -> tuple[bytes, str]:
+    import subprocess
+
+    with tempfile.TemporaryDirectory(prefix="heald-ptxas-") as folder:
+        source, target = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
+        source.write_bytes(ptx)
+        done = subprocess.run(
+            [program, f"-arch={arch}", "-v", "-lineinfo", str(source), "-o", str(target)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise InternalError(f"ptxas refuses generated code: {done.stderr}\n{ptx.decode()}")
+        return target.read_bytes(), done.stderr
+
+
+def assemble_on(gpu: Gpu, ptx: bytes) -> bytes:
+    """A cubin for a GPU of this machine, by its driver.
+
+    Raises:
+        InternalError: the PTX is refused.
+    """
+    log = ctypes.create_string_buffer(_LOG_SIZE)
+    options = (ctypes.c_int * 2)(_ERROR_LOG, _ERROR_LOG_SIZE)
+    values = (ctypes.c_void_p * 2)(ctypes.addressof(log), _LOG_SIZE)
+    state, cubin, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
+    text = ctypes.create_string_buffer(ptx)
+    with gpu.active() as call:
+        call("cuLinkCreate_v2", ctypes.c_uint(2), options, values, ctypes.byref(state))
+        try:
+            given = (text, ctypes.c_size_t(len(text)), b"kernel.ptx")
+            nothing = (ctypes.c_uint(0), None, None)
+            call("cuLinkAddData_v2", state, ctypes.c_int(_PTX_INPUT), *given, *nothing)
+            call("cuLinkComplete", state, ctypes.byref(cubin), ctypes.byref(size))
+            assert cubin.value is not None
+            return ctypes.string_at(cubin.value, size.value)
+        except DeviceError as error:
+            if not log.value:
+                raise
+            said = log.value.decode(errors="replace")
+            raise InternalError(
+                f"the CUDA driver refuses generated code: {said}\n{ptx.decode()}"
+            ) from error
+        finally:
+            call.attempt("cuLinkDestroy", state)

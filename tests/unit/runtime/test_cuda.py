@@ -1,0 +1,134 @@
+"""What of the CUDA runtime needs no GPU: errors of a driver, fault records, assembling."""
+
+import ctypes
+import shutil
+import struct
+
+import pytest
+
+from heald.artifact import Fault, FaultKind, abi
+from heald.diagnostics import DeviceError, InternalError
+from heald.runtime.cuda import assembler, driver
+from heald.runtime.cuda.launch import decode_fault
+
+
+class Library:
+    """A driver library that answers as told."""
+
+    def __init__(self, version=13000, **status):
+        self.version = version
+        self.status = status
+
+    def cuDriverGetVersion(self, place):  # noqa: N802
+        place._obj.value = self.version
+        return 0
+
+    def cuGetErrorName(self, status, place):  # noqa: N802
+        place._obj.value = b"CUDA_ERROR_SOME"
+        return 0
+
+    def cuGetErrorString(self, status, place):  # noqa: N802
+        place._obj.value = b"some reason"
+        return 0
+
+    def __getattr__(self, name):
+        return lambda *arguments: self.status.get(name, 0)
+
+
+def start(monkeypatch, **how):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Library(**how))
+    return driver.Driver()
+
+
+def code_of(call, *arguments):
+    with pytest.raises(DeviceError) as caught:
+        call(*arguments)
+    (code,) = caught.value.codes
+    return code, str(caught.value)
+
+
+def test_a_machine_without_driver(monkeypatch):
+    def missing(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+    code, text = code_of(driver.Driver)
+    assert code == "H0806"
+    assert "no CUDA driver" in text
+
+
+def test_a_driver_without_gpu(monkeypatch):
+    code, text = code_of(lambda: start(monkeypatch, cuInit=100))
+    assert code == "H0806"
+    assert "no GPU" in text
+
+
+def test_an_old_driver(monkeypatch):
+    code, text = code_of(lambda: start(monkeypatch, version=11080))
+    assert code == "H0807"
+    assert "CUDA 11.8" in text
+    assert "need 12.3" in text
+
+
+def test_errors_of_the_driver(monkeypatch):
+    call = start(monkeypatch, cuCtxSynchronize=700, cuMemAlloc_v2=2, cuModuleLoadData=218)
+    code, text = code_of(call, "cuCtxSynchronize")
+    assert code == "H0808"
+    assert "CUDA_ERROR_SOME (700) from cuCtxSynchronize" in text
+    assert "cannot be used any more" in text
+    assert "any more" not in code_of(call, "cuModuleLoadData")[1]
+    assert code_of(call, "cuMemAlloc_v2")[0] == "H0802"
+
+
+def test_a_forked_child_cannot_use_it(monkeypatch):
+    call = start(monkeypatch, cuMemFree_v2=1)
+    call("cuCtxSynchronize")
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    assert code_of(call, "cuCtxSynchronize")[0] == "H0809"
+    call.attempt("cuMemFree_v2")  # what a finaliser calls never raises
+
+
+def key_of(thread, op, kind):
+    return thread << abi.FAULT_THREAD_SHIFT | op << abi.FAULT_KIND_BITS | kind
+
+
+def slot(key, rank, index, shape):
+    return struct.pack("<10q", key, rank, *index, *shape)
+
+
+def test_the_lowest_fault_counts():
+    low, high = key_of(3, 17, FaultKind.BOUNDS), key_of(9, 2, FaultKind.DIVISION)
+    slots = slot(high, 0, [0] * 4, [0] * 4) + slot(low, 2, [5, -1, 7, 7], [4, 4, 9, 9])
+    assert decode_fault(low, 8, slots) == Fault(FaultKind.BOUNDS, 17, 3, (5, -1), (4, 4), 8)
+    assert decode_fault(high, 8, slots) == Fault(FaultKind.DIVISION, 2, 9, count=8)
+
+
+def test_a_fault_that_found_no_slot_is_still_told():
+    key = key_of(abi.GPU_MAX_THREADS - 1, (1 << abi.FAULT_OP_BITS) - 1, FaultKind.HANDLE)
+    assert 0 < key < abi.NO_THREAD
+    fault = decode_fault(key, 5000, slot(key - 8, 1, [1] * 4, [2] * 4))
+    assert (fault.thread, fault.op) == (abi.GPU_MAX_THREADS - 1, (1 << abi.FAULT_OP_BITS) - 1)
+    assert fault.index == ()
+
+
+def test_kinds_fit():
+    assert all(kind < 1 << abi.FAULT_KIND_BITS for kind in FaultKind)
+
+
+def test_nothing_here_assembles(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    code, text = code_of(assembler.assemble, b"", "sm_123")
+    assert code == "H0810"
+    assert "sm_123" in text
+    assert assembler.resource_report(b"", "sm_90") == ""
+
+
+@pytest.mark.skipif(assembler.find_ptxas() is None, reason="ptxas is not installed")
+def test_ptxas_makes_code_and_says_what_it_takes():
+    text = b".version 8.3\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n"
+    assert assembler.assemble(text, "sm_90").startswith(b"\x7fELF")
+    assert "registers" in assembler.resource_report(text, "sm_90")
+    with pytest.raises(InternalError, match="ptxas refuses"):
+        assembler.assemble(text.replace(b"ret", b"rat"), "sm_90")
