@@ -7,7 +7,7 @@ the same number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -55,7 +55,7 @@ class Bench:
                 for _ in range(3):
                     call()  # a changed setting makes the launch entry anew
 
-        return Local(call, out.numpy, use_threads)
+        return Local(call, out.numpy, use_threads, count)
 
     def launching(
         self,
@@ -75,7 +75,7 @@ class Bench:
             return {}
         libraries = {CPP: self.cpp.plain, FAST: self.cpp.fast}
         return {
-            way: Local(bind(getattr(library, name), *arguments), out.numpy)
+            way: Local(bind(getattr(library, name), *arguments), out.numpy, threads=self.threads)
             for way, library in libraries.items()
         }
 
@@ -365,7 +365,7 @@ def sort(bench: Bench) -> Work:
     }
     for name, way in bench.compiled("sort_pairs", own[:n], n, key_view, view).items():
         assert isinstance(way, Local)
-        ways[name] = Local(partial(_in_turn, fill, way.call), way.output)
+        ways[name] = replace(way, call=partial(_in_turn, fill, way.call))
     readings = _speeds(0.7, CPP) + _speeds(None, "numpy")
     return Work(ways, np.argsort(keys, kind="stable"), readings, relative=0.0)
 

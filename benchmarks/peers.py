@@ -83,6 +83,7 @@ class PythonPeers:
 
     def __init__(self, python: str, folder: Path, threads: int) -> None:
         self._folder = folder
+        self.threads = threads
         environment = {**os.environ, "NUMBA_NUM_THREADS": str(threads), "NUMBA_CACHE_DIR": ""}
         environment.pop("PYTHONPATH", None)
         self._process = subprocess.Popen(
@@ -139,6 +140,11 @@ class Remote:
     peers: PythonPeers
     order: Mapping[str, Any]
     path: Path
+
+    @property
+    def threads(self) -> int:
+        """numba shares its work; Warp on a CPU works in one thread."""
+        return self.peers.threads if self.order["package"] == "numba" else 1
 
     @property
     def name(self) -> str:

@@ -52,6 +52,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tiny", dest="size", action="store_const", const="tiny", help="a test")
     parser.add_argument("--rounds", type=int, help="samples of each way")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--clock",
+        choices=("wall", "processor"),
+        default="wall",
+        help="what decides: the wall, or on a shared machine processor time by thread",
+    )
     parser.add_argument("--peers", metavar="PYTHON", help="an interpreter with numba and warp-lang")
     parser.add_argument("--no-cpp", action="store_true", help="without C++")
     parser.add_argument("--out", type=Path, help="where the report goes")
@@ -79,6 +85,7 @@ def _environment(options: argparse.Namespace) -> dict[str, Any]:
         "suite": options.suite,
         "size": options.size,
         "threads": options.threads,
+        "clock": options.clock,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": _git("rev-parse", "HEAD"),
         "changed_files": _git("status", "--porcelain", "--", "src").splitlines(),
@@ -131,7 +138,8 @@ def _figures(options: argparse.Namespace, started: dict[str, Any]) -> Iterator[A
                 if name in cpu.CASES:
                     work = cpu.CASES[name](bench).checked()
                     shortest = 0.0 if options.size == "tiny" else SAMPLE
-                    yield from work.read(name, measure(work.timed(), rounds, shortest))
+                    measured = measure(work.timed(), rounds, shortest)
+                    yield from work.read(name, measured, options.clock)
                 else:
                     yield from costs.COSTS[name](options.size)
 

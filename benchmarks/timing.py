@@ -27,6 +27,10 @@ class PeerError(RuntimeError):
 class Way(Protocol):
     """One way to do a thing."""
 
+    @property
+    def threads(self) -> int:
+        """How many threads share its work."""
+
     def run(self) -> None:
         """Do it once."""
 
@@ -54,11 +58,13 @@ class Local:
         call: does it once.
         output: what it computed, not a copy.
         before: makes ready for a series of calls, such as a setting that the way wants.
+        threads: how many share its work.
     """
 
     call: Callable[[], object]
     output: Callable[[], npt.NDArray[Any]]
     before: Callable[[], object] = field(default=lambda: None)
+    threads: int = 1
 
     def run(self) -> None:
         """Do it once."""
@@ -81,15 +87,27 @@ class Measured:
     """The samples of all ways of a case, one a round, in the order in which they were taken."""
 
     samples: Mapping[str, Sequence[Times]]
+    threads: Mapping[str, int]
 
-    def median(self, way: str, clock: int = 0) -> float:
-        """Seconds; clock 0 is the wall's, 1 the processor's."""
-        return statistics.median(times[clock] for times in self.samples[way])
+    def wall(self, way: str) -> float:
+        """Median seconds on the wall."""
+        return statistics.median(times[0] for times in self.samples[way])
 
-    def ratios(self, over: str, under: str, clock: int = 0) -> list[float]:
-        """Time of ``over`` by that of ``under``, sorted, each from samples of one round."""
+    def processor(self, way: str) -> float:
+        """Median seconds of the processor, of all threads together."""
+        return statistics.median(times[1] for times in self.samples[way])
+
+    def wall_ratios(self, over: str, under: str) -> list[float]:
+        """Time of ``over`` by that of ``under``, each from samples of one round."""
         pairs = zip(self.samples[over], self.samples[under], strict=True)
-        return sorted(a[clock] / max(b[clock], 1e-12) for a, b in pairs)
+        return [a[0] / max(b[0], 1e-12) for a, b in pairs]
+
+    def idle_ratios(self, over: str, under: str) -> list[float]:
+        """As :meth:`wall_ratios`, of processor time by thread: what the wall would show on an idle
+        machine with a core for each thread, if they shared the work evenly."""
+        share = self.threads[under] / self.threads[over]
+        pairs = zip(self.samples[over], self.samples[under], strict=True)
+        return [a[1] / max(b[1], 1e-12) * share for a, b in pairs]
 
 
 def measure(ways: Mapping[str, Way], rounds: int, sample: float = SAMPLE) -> Measured:
@@ -106,4 +124,4 @@ def measure(ways: Mapping[str, Way], rounds: int, sample: float = SAMPLE) -> Mea
         first = number % len(names)
         for name in names[first:] + names[:first]:
             samples[name].append(ways[name].sample(repeats[name]))
-    return Measured(samples)
+    return Measured(samples, {name: way.threads for name, way in ways.items()})
