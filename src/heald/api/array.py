@@ -19,15 +19,17 @@ from heald.api.array_input import (
     check_shape,
     check_sharing,
     element_of,
+    has_memory,
     pin_memory,
     read_data,
+    read_only_error,
+    refuse_gradients,
 )
 from heald.api.array_types import annotation, is_type, public_type
 from heald.api.array_views import reshape_extents, transpose_layout, view_layout
-from heald.api.host_value import HostValue
 from heald.api.indexing import find_view, key_text
 from heald.api.scalars import is_number
-from heald.api.struct import StructValue, make_value, spell, take_leaves
+from heald.api.struct import make_value, spell, take_leaves
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.runtime import (
     Allocation,
@@ -586,7 +588,7 @@ def _from_data(
     data: Any, element: Element | None, shape: tuple[int, ...] | None, device: Device, copy: bool
 ) -> array:
     given = _read(data, element, shape)
-    if copy or not _has_memory(data):
+    if copy or not has_memory(data):
         # Copying records skips the bytes between their fields; zeros make those the same always.
         padded = isinstance(given.element, Struct)
         made = new_array(given.element, given.shape, device, zeroed=padded)
@@ -610,21 +612,6 @@ def _read(data: Any, element: Element | None, shape: tuple[int, ...] | None) -> 
     if prod(shape) != data.size:
         raise bad_shape(f"{data.size} elements of shape {data._shape} do not make {shape}")
     return Elements(values.reshape(shape + values.shape[data.ndim :]), data._element, shape)
-
-
-def _has_memory(data: Any) -> bool:
-    """Is there an array or another buffer behind ``data`` whose memory could be shared?"""
-    if isinstance(data, array) or hasattr(data, "__array_interface__"):
-        return True
-    if isinstance(data, (HostValue, StructValue)):
-        return False
-    if hasattr(type(data), "__array__"):
-        return True  # a tensor of another library; whether it gives its memory is checked later
-    try:
-        memoryview(data)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _share(data: Any, given: Elements, device: Device) -> array:
@@ -660,28 +647,3 @@ def _from_ptr(
         low, high = byte_span(shape, steps, size_of(element))
         owner = ForeignMemory(ptr, high - low, deleter)
     return make_array(element, ptr, shape, steps, device, owner)
-
-
-def refuse_gradients(requires_grad: object) -> None:
-    """Refuse to keep gradients: arrays have none.
-
-    Raises:
-        LaunchError: they were asked for (H0716).
-    """
-    if requires_grad:
-        raise LaunchError(
-            Diagnostic(
-                "H0716",
-                "requires_grad=True: this version of Heald has no gradients",
-                hint="leave requires_grad out",
-            )
-        )
-
-
-def read_only_error(what: str) -> Diagnostic:
-    """Why ``what`` cannot be written."""
-    return Diagnostic(
-        "H0705",
-        f"{what} cannot be written: it shares the memory of a read-only numpy array",
-        hint="make it without copy=False, or set `x.flags.writeable = True` before",
-    )

@@ -118,6 +118,31 @@ def bad_shape(message: str, hint: str = "") -> LaunchError:
     return LaunchError(Diagnostic("H0711", message, hint=hint))
 
 
+def refuse_gradients(requires_grad: object) -> None:
+    """Refuse to keep gradients: arrays have none.
+
+    Raises:
+        LaunchError: they were asked for (H0716).
+    """
+    if requires_grad:
+        raise LaunchError(
+            Diagnostic(
+                "H0716",
+                "requires_grad=True: this version of Heald has no gradients",
+                hint="leave requires_grad out",
+            )
+        )
+
+
+def read_only_error(what: str) -> Diagnostic:
+    """Why ``what`` cannot be written."""
+    return Diagnostic(
+        "H0705",
+        f"{what} cannot be written: it shares the memory of a read-only numpy array",
+        hint="make it without copy=False, or set `x.flags.writeable = True` before",
+    )
+
+
 def read_data(data: Any, element: Element | None, shape: tuple[int, ...] | None) -> Elements:
     """The elements that ``data`` means.
 
@@ -148,6 +173,21 @@ def read_data(data: Any, element: Element | None, shape: tuple[int, ...] | None)
             f"{values.size // max(1, prod(inner))}"
         )
     return Elements(values.reshape(outer + inner), element, outer)
+
+
+def has_memory(data: Any) -> bool:
+    """Is there an array or another buffer behind ``data`` whose memory could be shared?"""
+    if hasattr(data, "__array_interface__"):
+        return True
+    if isinstance(data, (HostValue, StructValue)):
+        return False
+    if hasattr(type(data), "__array__"):
+        return True  # a tensor of another library; whether it gives its memory is checked later
+    try:
+        memoryview(data)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def check_sharing(given: Elements, origin: NDArray) -> None:

@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from heald.api.array import array, new_array, read_only_error, refuse_gradients
-from heald.api.array_input import bad_shape, check_shape, element_of
+from heald.api.array import array, new_array
+from heald.api.array_input import (
+    bad_shape,
+    check_shape,
+    element_of,
+    read_only_error,
+    refuse_gradients,
+)
 from heald.api.casting import scalar_of
 from heald.api.indexed import indexedarray
 from heald.api.scalars import describe, integer_of

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heald.api.array import array, new_array, read_only_error
-from heald.api.array_input import bad_shape, element_of
+from heald.api.array import array, new_array
+from heald.api.array_input import bad_shape, element_of, read_only_error
 from heald.api.indexing import find_view
 from heald.api.scalars import describe
 from heald.api.struct import spell

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from heald.api.array import array, make_array, new_array, read_only_error
-from heald.api.array_input import bad_shape
+from heald.api.array import array, make_array, new_array
+from heald.api.array_input import bad_shape, read_only_error
 from heald.api.array_views import overlaps_itself
 from heald.api.function import Function
 from heald.api.host_value import HostValue
