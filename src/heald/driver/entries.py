@@ -86,8 +86,8 @@ def entry_of(
 ) -> Entry | None:
     """An entry that takes the arguments of launches as users give them.
 
-    None where there is none: for this interpreter, for a kernel that prints, and where a parameter
-    takes what entries do not understand.
+    None where there is none: for this interpreter, for a kernel that prints or is strict (each
+    launch asks for proofs), and where a parameter takes what entries do not understand.
 
     Args:
         program: compiled at least once.
@@ -98,7 +98,7 @@ def entry_of(
             packs its argument in Python.
     """
     arrays = _array_class(host) if has_entries() else None
-    if arrays is None:
+    if arrays is None or program.safety == "strict":
         return None
     takes: list[Take] = []
     packs: dict[int, Pack] = {}
@@ -120,6 +120,8 @@ def entry_of(
 
 def replay_of(program: Program) -> Entry | None:
     """An entry that takes one argument, the bytes of the parameter block; None as above."""
+    if program.safety == "strict":
+        return None
     revision, known = config.revision, program.replay
     if isinstance(known, _Replay) and known.revision is revision and known.entry.is_current:
         return known.entry

@@ -22,19 +22,29 @@ from heald.diagnostics import KernelFault
 from heald.driver.analysed import Analysed
 from heald.driver.arguments import Argument, look_up, thread_coordinates, thread_count
 from heald.driver.cache import ProgramCache, Recipe
+from heald.driver.gpu import (
+    GpuVariant,
+    compile_for_gpu,
+    load_on_gpu,
+    run_on_gpu,
+    target_name,
+)
 from heald.driver.prints import print_records
 from heald.driver.simulation import simulated_resources
+from heald.driver.strict import require_proofs
 from heald.driver.variants import Choice, compile_variant, lower, widen
 from heald.interp import run as interpret
 from heald.ir import Kernel
 from heald.passes import guard
 from heald.passes.layout import assume_unit
 from heald.runtime import (
+    CPU,
     Device,
     Packer,
     ParallelLauncher,
     Sharing,
     ThreadSharing,
+    current_device,
     is_shared,
     launch,
     packer_of,
@@ -87,6 +97,7 @@ class Program:
         self._cache = cache or ProgramCache()
         self._guarded: dict[bool, Kernel] = {}
         self._variants: dict[Choice, Variant] = {}
+        self._gpu_variants: dict[tuple[str, Choice], GpuVariant] = {}
         self._lock = Lock()
 
     @property
@@ -143,30 +154,51 @@ class Program:
             return found
         with self._lock:
             if choice not in self._variants:
-                artifact = self._cache.artifact(self._recipe(choice))
+                artifact = self._cache.artifact(self._recipe(choice, CPU))
                 self._variants[choice] = Variant(artifact, load(artifact))
                 self._analysed.pack()
             return self._variants[choice]
 
-    def _recipe(self, choice: Choice) -> Recipe:
+    def gpu_variant(self, choice: Choice, device: Device) -> GpuVariant:
+        """Code on a GPU, made on first demand.
+
+        Raises:
+            CompileError: the kernel uses what GPUs do not have.
+            DeviceError: the GPU is too old, or its driver reports an error.
+        """
+        key = (device.alias, choice)
+        with self._lock:
+            if key not in self._gpu_variants:
+                artifact = self._cache.artifact(self._recipe(choice, device))
+                self._gpu_variants[key] = load_on_gpu(artifact, device)
+                self._analysed.pack()
+            return self._gpu_variants[key]
+
+    def _recipe(self, choice: Choice, device: Device) -> Recipe:
         conditions = zip(self._questions, self.conditions, strict=True)
         taken = [c for name, c in conditions if getattr(choice, name)]
         condition = LaunchCondition(tuple(clause for c in taken for clause in c.clauses))
 
         def compile_kernel(kernel: Kernel) -> Artifact:
+            if device.is_cuda:
+                return compile_for_gpu(kernel, condition, device)
             return compile_variant(kernel, condition)
 
-        return Recipe(choice.name, condition, lambda: self._checked(choice), lower, compile_kernel)
+        name = f"{target_name(device)} {choice.name}" if device.is_cuda else choice.name
+        return Recipe(name, condition, lambda: self._checked(choice), lower, compile_kernel)
 
     def prepare(self) -> None:
-        """Compile the variants that launches with dense arrays choose.
+        """Compile the variants that launches with dense arrays choose, for the current device.
 
         Launches with others, such as every second column of one, compile theirs when they come.
         """
-        dense = Choice(unit="unit" in self._questions)
-        self.variant(dense)
-        if "bounds" in self._questions:
-            self.variant(replace(dense, bounds=True))
+        dense, device = Choice(unit="unit" in self._questions), current_device()
+        bounds = "bounds" in self._questions
+        for choice in (dense, replace(dense, bounds=True))[: 1 + bounds]:
+            if device.is_cuda:
+                self.gpu_variant(choice, device)
+            else:
+                self.variant(choice)
 
     @property
     def _questions(self) -> tuple[str, ...]:
@@ -196,7 +228,8 @@ class Program:
 
     def written(self) -> tuple[bool, ...]:
         """For each parameter: may the kernel write its arrays?  Some variant must be compiled."""
-        access = [v.artifact.parameters for v in self.compiled().values()]
+        known = [*dict(self._variants).values(), *dict(self._gpu_variants).values()]
+        access = [v.artifact.parameters for v in known]
         return tuple(
             any(p.access & Access.WRITE for p in parameters)
             for parameters in zip(*access, strict=True)
@@ -213,22 +246,49 @@ class Program:
 
         Raises:
             KernelFault: a thread faulted; everything else that the launch wrote is there.
+            ProofError: ``safety`` is strict and something is not proved; nothing has run.
         """
         if thread_count(dims) == 0:
             return
+        if self.safety == "strict":
+            holds = self.condition.holds(lambda symbol: look_up(arguments, dims, symbol))
+            require_proofs(self.guarded(bounds=holds), self.describe_condition())
         if device.is_sim:
             self._simulate(device, dims, arguments, block_dim)
+        elif device.is_cuda:
+            self._run_cuda(device, dims, arguments, block_dim)
         else:
             self._run_cpu(dims, arguments, block_dim)
 
     def choose(self, dims: Sequence[int], arguments: Sequence[Argument]) -> Variant:
-        """The variant for a launch; only that one is compiled."""
+        """The variant for a launch on a CPU; only that one is compiled."""
+        return self.variant(self._choice(dims, arguments))
 
+    def compile_for(
+        self, device: Device, dims: Sequence[int], arguments: Sequence[Argument]
+    ) -> None:
+        """Make the code for a launch, unless some code for the device is there."""
+        if device.is_cuda:
+            if not any(alias == device.alias for alias, _ in tuple(self._gpu_variants)):
+                self.gpu_variant(self._choice(dims, arguments), device)
+        elif not self._variants:
+            self.choose(dims, arguments)
+
+    def _choice(self, dims: Sequence[int], arguments: Sequence[Argument]) -> Choice:
         def number(symbol: Symbol) -> int:
             return look_up(arguments, dims, symbol)
 
         held = (condition.holds(number) for condition in self.conditions)
-        return self.variant(Choice(**dict(zip(self._questions, held, strict=True))))
+        return Choice(**dict(zip(self._questions, held, strict=True)))
+
+    def _run_cuda(
+        self, device: Device, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int
+    ) -> None:
+        variant = self.gpu_variant(self._choice(dims, arguments), device)
+        outcome = run_on_gpu(variant, device, dims, arguments, block_dim)
+        print_records(outcome.printed.records, variant.artifact.formats, outcome.printed.note)
+        if outcome.fault is not None:
+            raise self._error(outcome.fault, variant.artifact.sites, dims)
 
     def _run_cpu(self, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int) -> None:
         variant = self.choose(dims, arguments)

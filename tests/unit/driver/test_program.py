@@ -145,6 +145,50 @@ def test_unchecked_drops_array_guards_only():
     }
 
 
+@wp.kernel(safety="strict")
+def strict_map(a: wp.array(dtype=float), k: int):
+    i = wp.tid()
+    a[i] = 1.0
+
+
+@wp.kernel(safety="strict")
+def strict_gather(a: wp.array(dtype=float), j: wp.array(dtype=int)):
+    i = wp.tid()
+    a[j[i]] = a[j[i]] + 1.0
+    assert a[i] > 0.0
+
+
+def test_strict_launches_run_only_what_is_proved(device):
+    with wp.ScopedDevice(device):
+        a = wp.zeros(3)
+        for _ in range(4):
+            wp.launch(strict_map, dim=3, inputs=[a, 0])
+            with pytest.raises(wp.ProofError, match="H0606") as info:
+                wp.launch(strict_map, dim=4, inputs=[a, 0])
+        text = str(info.value)
+        assert "a[i] = 1.0" in text
+        assert "dim[0] <= a.shape[0]" in text
+        assert a.list() == [1.0] * 3
+        b = wp.zeros(3)
+        for _ in range(3):
+            with pytest.raises(wp.ProofError) as info:
+                wp.launch(strict_gather, dim=3, inputs=[b, wp.array([0, 1, 2], dtype=int)])
+        assert "an assertion" in str(info.value)
+        assert b.list() == [0.0] * 3, "something ran"
+
+
+def test_recorded_strict_launches_ask_each_time():
+    a, short = wp.zeros(4), wp.zeros(2)
+    command = wp.launch(strict_map, dim=4, inputs=[a, 0], record_cmd=True)
+    for _ in range(3):
+        command.launch()
+    command.set_param_by_name("a", short)
+    for _ in range(3):
+        with pytest.raises(wp.ProofError):
+            command.launch()
+    assert short.list() == [0.0, 0.0]
+
+
 def test_debugging_shows_the_tree_and_every_pass(monkeypatch, capsys):
     @wp.kernel
     def watched(a: wp.array(dtype=float)):
