@@ -47,8 +47,8 @@ def require_proofs(kernel: Kernel, condition: str) -> None:
             first.span,
             f"{_what(first)} is not proved",
             tuple(notes),
-            f"nothing has run; the launch condition is {condition}; test the index in the kernel, or "
-            "launch with safety='auto', which guards what is not proved",
+            f"nothing has run; the launch condition is {condition}; test the index in the kernel, "
+            "or launch with safety='auto', which guards what is not proved",
         )
     )
 
