@@ -62,6 +62,70 @@ SPELLED = wp.types.matrix((2, 2), wp.uint32)
 
 
 @wp.kernel
+def multiply(
+    sizes: wp.array(dtype=wp.vec3i),
+    stored: wp.array(dtype=wp.vec2i),
+    a: wp.array2d(dtype=wp.Any),
+    b: wp.array2d(dtype=wp.Any),
+    c: wp.array2d(dtype=wp.Any),
+) -> None:
+    i = wp.tid()
+    s, t = sizes[i], stored[i]
+    wp.dense_gemm(s[0], s[1], s[2], t[0], t[1], a[i], b[i], c[i])
+
+
+@DEVICES
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dense_gemm(device: str, dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 6, (40, 3)).astype(np.int32)
+    stored = rng.integers(0, 2, (40, 2)).astype(np.int32)
+    a, b, wanted = (np.zeros((40, 25), dtype) for _ in range(3))
+    for k, ((m, n, p), (t1, t2)) in enumerate(zip(sizes, stored, strict=True)):
+        left, right = rng.normal(size=(m, p)), rng.normal(size=(p, n))
+        a[k, : m * p] = (left.T if t1 else left).ravel()
+        b[k, : p * n] = (right.T if t2 else right).ravel()
+        wanted[k, : m * n] = (left @ right).ravel()
+    c = wp.zeros((40, 25), dtype=wp.float32 if dtype is np.float32 else wp.float64, device=device)
+    inputs = [wp.array(sizes, dtype=wp.vec3i, device=device)]
+    inputs += [wp.array(stored, dtype=wp.vec2i, device=device)]
+    inputs += [wp.array(x, device=device) for x in (a, b)]
+    wp.launch(multiply, dim=40, inputs=inputs, outputs=[c], device=device)
+    np.testing.assert_allclose(c.numpy(), wanted, atol=20 * float(np.finfo(dtype).eps))
+
+
+@wp.kernel
+def factor_and_solve(
+    n: wp.int32,
+    a: wp.array2d(dtype=wp.float64),
+    b: wp.array2d(dtype=wp.float64),
+    lower: wp.array2d(dtype=wp.float64),
+    x: wp.array2d(dtype=wp.float64),
+    y: wp.array2d(dtype=wp.float64),
+) -> None:
+    i = wp.tid()
+    wp.dense_chol(n, a[i], 0.5, lower[i])
+    wp.dense_subs(n, lower[i], b[i], x[i])
+    wp.dense_solve(n, a[i], lower[i], b[i], y[i])
+
+
+@DEVICES
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_dense_chol_and_solve(device: str, n: int) -> None:
+    rng = np.random.default_rng(n)
+    half = rng.normal(size=(30, n, n))
+    a, b = half @ half.swapaxes(1, 2), rng.normal(size=(30, n))
+    inputs = [n, *(wp.array(v.reshape(30, -1), device=device) for v in (a, b))]
+    outputs = [wp.zeros((30, size), dtype=wp.float64, device=device) for size in (n * n, n, n)]
+    wp.launch(factor_and_solve, dim=30, inputs=inputs, outputs=outputs, device=device)
+    lower, x, y = (v.numpy() for v in outputs)
+    damped = a + 0.5 * np.eye(n)
+    np.testing.assert_allclose(lower.reshape(30, n, n), np.linalg.cholesky(damped), atol=1e-13)
+    np.testing.assert_allclose(x, np.linalg.solve(damped, b[:, :, None])[:, :, 0], atol=1e-12)
+    assert np.array_equal(x, y)
+
+
+@wp.kernel
 def draw_bins(cdf: wp.array(dtype=wp.float32), bins: wp.array(dtype=wp.int32)) -> None:
     i = wp.tid()
     state = wp.rand_init(3, i)
