@@ -233,7 +233,9 @@ def _descriptor(kernel: Kernel, name: str, t: Array, value: Any, device: Device)
 # -- programs --------------------------------------------------------------------------------------
 
 
-def find_program(kernel: Kernel, arguments: Sequence[Argument], dims: Sequence[int]) -> Program:
+def find_program(
+    kernel: Kernel, arguments: Sequence[Argument], dims: Sequence[int], device: Device
+) -> Program:
     """The program for a launch, with some variant compiled.
 
     Raises:
@@ -243,8 +245,7 @@ def find_program(kernel: Kernel, arguments: Sequence[Argument], dims: Sequence[i
     """
     program = _specialise(kernel, arguments, dims)
     _check_rank(kernel, program, dims)
-    if not program.compiled():
-        program.choose(dims, arguments)
+    program.compile_for(device, dims, arguments)
     _check_writable(kernel, program, arguments)
     return program
 

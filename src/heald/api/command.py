@@ -108,7 +108,7 @@ class Launch:
 
     def _bind(self, dims: tuple[int, ...], arguments: tuple[Argument, ...]) -> _State:
         revision = config.revision
-        program = find_program(self.kernel, arguments, dims)
+        program = find_program(self.kernel, arguments, dims, self.device)
         entry = call = None
         if self.device is CPU and not program.has_wide_index and not config.debug:
             entry = replay_of(program)

@@ -134,7 +134,7 @@ def _launch(
     arguments = adapt_arguments(kernel, given, where)
     if record_cmd:
         return Launch(kernel, dims, arguments, where, threads)
-    program = find_program(kernel, arguments, dims)
+    program = find_program(kernel, arguments, dims, where)
     try:
         program.run(where, dims, arguments, threads)
     finally:

@@ -97,7 +97,7 @@ def entry_of(
         packer: gives, for the number and the record of a parameter and whether it is written, what
             packs its argument in Python.
     """
-    arrays = _array_class(host) if has_entries() else None
+    arrays = _array_class(host) if has_entries() and program.compiled() else None
     if arrays is None or program.safety == "strict":
         return None
     takes: list[Take] = []

@@ -228,8 +228,8 @@ class Program:
 
     def written(self) -> tuple[bool, ...]:
         """For each parameter: may the kernel write its arrays?  Some variant must be compiled."""
-        known = [*dict(self._variants).values(), *dict(self._gpu_variants).values()]
-        access = [v.artifact.parameters for v in known]
+        access = [v.artifact.parameters for v in dict(self._variants).values()]
+        access += [v.artifact.parameters for v in dict(self._gpu_variants).values()]
         return tuple(
             any(p.access & Access.WRITE for p in parameters)
             for parameters in zip(*access, strict=True)

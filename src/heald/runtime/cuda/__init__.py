@@ -4,7 +4,7 @@ Nothing here is imported before a name like ``cuda:0`` is used or devices are li
 library is opened only then.
 """
 
-from heald.runtime.cuda.assembler import assemble, resource_report
+from heald.runtime.cuda.assembler import assemble, assemble_on, resource_report
 from heald.runtime.cuda.devices import Gpu, discover, driver_version, gpu_of
 from heald.runtime.cuda.launch import CudaCode, launch_cuda, load_cuda
 from heald.runtime.cuda.memory import DeviceMemory, allocate, copy, fill, read, write
@@ -15,6 +15,7 @@ __all__ = [
     "Gpu",
     "allocate",
     "assemble",
+    "assemble_on",
     "copy",
     "discover",
     "driver_version",
