@@ -51,6 +51,8 @@ class WideBody(Body):
         records: some guard stands behind an effect, so lanes have flags that they faulted.
         written: lanes in an arm before the one at hand may have written.
         depth: loops around the code at hand.
+        apart: the block where threads start anew that part.
+        parts: some branch leads to the careful body.
         escapes: some guard starts the threads anew.
     """
 
@@ -66,6 +68,8 @@ class WideBody(Body):
     records: bool = False
     written: bool = False
     depth: int = 0
+    apart: str = ""
+    parts: bool = False
     escapes: bool = False
     _vectors: dict[tuple[str, str, int], str] = field(default_factory=dict)
     _roots: dict[Value, tuple[Value, int]] = field(default_factory=dict)
@@ -88,6 +92,17 @@ class WideBody(Body):
     def root_of(self, value: Value) -> tuple[Value, int]:
         """The value and the constant of which an index is the sum, which may wrap."""
         return self._roots.get(value, (value, 0))
+
+    def position(self, value: Value) -> str:
+        """An i32 or i64 index in the first lane as i64.
+
+        The launch index plus a constant is not cut to 32 bits: an index that lies inside has not
+        wrapped, and that of a lane that does not run may be anything.
+        """
+        root, offset = self.root_of(value)
+        if not offset or root not in self.uniformity.exact:
+            return self.extend(value)
+        return self.writer.ins(f"add i64 {self.extend(root)}, {offset}")
 
     # -- forms -------------------------------------------------------------------------------------
 

@@ -16,6 +16,9 @@ from heald.codegen.wide.body import LANES_FAULTED, WideBody
 from heald.ir import Op
 
 ESCAPE = "escape"
+"""The block that starts the threads anew, one by one."""
+PART = "part"
+"""The block that starts them anew under masks."""
 
 
 def escape_unless(body: WideBody, good: str) -> None:

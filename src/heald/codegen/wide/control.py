@@ -12,7 +12,7 @@ from heald.codegen.threads import emit_launch_dim, emit_tid
 from heald.codegen.wide import loops
 from heald.codegen.wide.body import Tests, WideBody
 from heald.codegen.wide.bounds import check_ahead
-from heald.codegen.wide.checks import ESCAPE, require
+from heald.codegen.wide.checks import ESCAPE, PART, require
 from heald.codegen.wide.memory import emit_access, emit_atomic
 from heald.codegen.wide.values import emit_value, tests_of
 from heald.codegen.wide.views import emit_alloc, emit_resource, emit_stride, emit_subview
@@ -20,9 +20,9 @@ from heald.codegen.writer import Join
 from heald.diagnostics import InternalError
 from heald.ir import ATOMICS, MEMORY, Op, Region, Value, walk
 from heald.ops import TABLE
-from heald.passes.facts import is_guarded, is_pure, launch_rank
+from heald.passes.facts import is_guarded, is_pure
 from heald.passes.uniformity import has_effect
-from heald.types import Scalar
+from heald.types import Scalar, b1
 
 _LIGHT = 16
 """Most ops of an arm that is not worth a branch around it."""
@@ -139,7 +139,7 @@ def _emit_if(body: WideBody, op: Op) -> None:
     plain = [_is_plain(region) for region in op.regions]
     if body.mask is not None or all(plain):
         _masked_if(body, op, plain, None)
-    elif tests is not None and _is_border(body, op):
+    elif tests is not None and not body.is_late(op) and not body.depth:
         _border_if(body, op, tests)
     else:
         _split_if(body, op, plain, tests)
@@ -155,14 +155,6 @@ def _is_plain(region: Region) -> bool:
     )
 
 
-def _is_border(body: WideBody, op: Op) -> bool:
-    """Do lanes part at a few places of the whole launch only, and could they start anew there?
-
-    In a launch of several dims they part in each row, and in a loop at some iteration.
-    """
-    return not body.is_late(op) and not body.depth and launch_rank(body.kernel) == 1
-
-
 def _arm(body: WideBody, region: Region, end: Join, results: Sequence[Value]) -> None:
     """Write an arm that ends in a jump to ``end``."""
     given = emit_region(body, region)
@@ -176,17 +168,38 @@ def _land(body: WideBody, end: Join, results: Sequence[Value]) -> None:
 
 
 def _uniform_if(body: WideBody, op: Op) -> None:
+    """A branch that all lanes take together; what is known of conditions in the arms is kept."""
     w = body.writer
     then, other, end = w.label("then"), w.label("else"), w.join("endif")
+    conditions = [v for v in op.results if v.type is b1 and not body.is_uniform(v)]
+    unknown: set[Value] = set()
     w.branch(body.name(op.operands[0]), then, other)
     for label, region in zip((then, other), op.regions, strict=True):
         w.start(label)
-        _arm(body, region, end, op.results)
-    _land(body, end, op.results)
+        given = dict(zip(op.results, emit_region(body, region), strict=True))
+        names = body.all_as_joined(list(given.values()), op.results)
+        for value in conditions:
+            tests = tests_of(body, given[value])
+            if tests is None:
+                unknown.add(value)
+                tests = Tests("false", "false")
+            names += [tests.every, tests.none]
+        w.jump(end, names)
+    types = [*body.joined_types(op.results), *["i1"] * (2 * len(conditions))]
+    arrived = w.land(end, types)
+    assert arrived is not None
+    count = len(op.results)
+    body.name_all(op.results, arrived[:count])
+    for k, value in enumerate(conditions):
+        if value not in unknown:
+            body.tests[value] = Tests(*arrived[count + 2 * k : count + 2 * k + 2])
 
 
 def _border_if(body: WideBody, op: Op, tests: Tests) -> None:
-    """A branch on where threads stand; where lanes part, they are started anew."""
+    """A branch on where threads stand: lanes part at a few places only, where they start anew.
+
+    What masks need would only be in the way here, so that is the task of the careful body.
+    """
     w = body.writer
     then, more, other = w.label("every"), w.label("part"), w.label("none")
     end = w.join("endif")
@@ -194,8 +207,9 @@ def _border_if(body: WideBody, op: Op, tests: Tests) -> None:
     w.start(then)
     _arm(body, op.regions[0], end, op.results)
     w.start(more)
-    w.branch(tests.none, other, ESCAPE)
-    body.escapes = True
+    w.branch(tests.none, other, body.apart)
+    body.parts = body.parts or body.apart == PART
+    body.escapes = body.escapes or body.apart == ESCAPE
     w.start(other)
     _arm(body, op.regions[1], end, op.results)
     _land(body, end, op.results)

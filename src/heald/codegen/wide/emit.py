@@ -5,56 +5,102 @@ from __future__ import annotations
 from heald.codegen.body import THREAD, parameter_leaves
 from heald.codegen.locations import Locations, Places
 from heald.codegen.ranges import ARGUMENTS
-from heald.codegen.wide.body import WideBody
-from heald.codegen.wide.checks import ESCAPE, flag_allocas
+from heald.codegen.threads import coordinate
+from heald.codegen.wide.body import WideBody, lane_constants
+from heald.codegen.wide.checks import ESCAPE, PART, flag_allocas
 from heald.codegen.wide.control import emit_region
 from heald.codegen.wide.ranges import (
+    CAREFUL,
+    CAREFUL_BODY,
+    COUNT,
     WIDE_BODY,
     WIDE_RANGE,
+    Rows,
+    careful_call,
+    careful_parameters,
+    emit_careful,
     emit_wide_range,
     scalar_call,
     wide_arguments,
 )
 from heald.codegen.wide.values import WideWriter
-from heald.ir import Kernel
+from heald.ir import LOOPS, Kernel, walk
 from heald.passes.facts import launch_rank
 
 
 def functions(kernel: Kernel, module: Locations | None) -> tuple[bool, list[str]]:
     """The wide range function and the wide body of a kernel with a width.
 
-    Gives also whether they record faults themselves.
+    Where that pays there is also a careful body, which runs under masks from the beginning: for
+    the rest of each row, and for threads that part at the border of what is computed.  Gives also
+    whether they record faults themselves.
     """
     width = kernel.attrs["width"]
     assert isinstance(width, int)
-    places = None if module is None else Places(module, range_=WIDE_RANGE, body=WIDE_BODY)
-    of_range, of_body, of_call = (
-        ("", "", "") if places is None else (places.of_range(), places.of_body(), places.of_call())
-    )
+    careful = launch_rank(kernel) > 1 or any(op.name in LOOPS for op in walk(kernel.body))
     rank, used = launch_rank(kernel), parameter_leaves(kernel)
-    body = WideBody(kernel, places, writer=WideWriter(width), width=width)
-    return body.records, [
+    places = None if module is None else Places(module, range_=WIDE_RANGE, body=WIDE_BODY)
+    of_range, of_call = ("", "") if places is None else (places.of_range(), places.of_call())
+    call = f"call void @{WIDE_BODY}({wide_arguments(rank, used)})"
+    body = WideBody(
+        kernel, places, writer=WideWriter(width), width=width, apart=PART if careful else ESCAPE
+    )
+    lines = [
         f"define internal void @{WIDE_RANGE}({ARGUMENTS}) #2{of_range} {{",
-        emit_wide_range(kernel, rank, width, used, of_call),
+        emit_wide_range(kernel, Rows(rank, width, careful, call, of_call), used),
         "}",
-        f"define internal void @{WIDE_BODY}({wide_arguments(rank, used)}) #0{of_body} {{",
-        *_threads(body),
+        *_function(body, WIDE_BODY, wide_arguments(rank, used)),
+    ]
+    if careful:
+        lines += _careful_functions(kernel, width, module)
+    return body.records, lines
+
+
+def _careful_functions(kernel: Kernel, width: int, module: Locations | None) -> list[str]:
+    rank, used = launch_rank(kernel), parameter_leaves(kernel)
+    places = None if module is None else Places(module, range_=CAREFUL, body=CAREFUL_BODY)
+    of_range, of_call = ("", "") if places is None else (places.of_range(), places.of_call())
+    body = WideBody(kernel, places, writer=WideWriter(width), width=width)
+    w = body.writer
+    w.start("begin")
+    count = body.spread("i64", COUNT)
+    numbers = lane_constants("i64", range(width))
+    body.mask = w.ins(f"icmp ult <{width} x i64> {numbers}, {count}")
+    return [
+        f"define internal void @{CAREFUL}({careful_parameters(rank)}) #2{of_range} {{",
+        emit_careful(kernel, rank, used, of_call),
         "}",
+        *_function(body, CAREFUL_BODY, f"i64 {COUNT}, {wide_arguments(rank, used)}"),
     ]
 
 
-def _threads(body: WideBody) -> list[str]:
-    """The instructions of the body."""
-    w = body.writer
-    w.start("begin")
+def _function(body: WideBody, name: str, arguments: str) -> list[str]:
+    """The definition of a body function."""
+    w, careful = body.writer, body.mask is not None
+    if not careful:
+        w.start("begin")
     emit_region(body, body.kernel.body)
     w.place = "" if body.locations is None else body.locations.at(body.kernel.span)
     w.do("ret void")
+    if body.parts:
+        w.start(PART)
+        rank = launch_rank(body.kernel)
+        w.do(careful_call(rank, THREAD, coordinate(rank - 1), str(body.width)))
+        w.do("ret void")
     if body.escapes:
         w.start(ESCAPE)
-        w.do(scalar_call(THREAD, w.ins(f"add i64 {THREAD}, {body.width}")))
+        end = w.ins(f"add i64 {THREAD}, {COUNT if careful else body.width}")
+        w.do(scalar_call(THREAD, end))
         w.do("ret void")
     head = list(body.allocas)
     if body.records:
         head += flag_allocas(body.width)
-    return ["entry:", *(f"  {line}" for line in head), "  br label %begin", *w.lines]
+    place = "" if body.locations is None else body.locations.of_body()
+    return [
+        f"define internal void @{name}({arguments}) #0{place} {{",
+        "entry:",
+        *(f"  {line}" for line in head),
+        "  br label %begin",
+        *w.lines,
+        "}",
+    ]

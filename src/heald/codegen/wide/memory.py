@@ -69,7 +69,7 @@ def _load(body: WideBody, group: Sequence[Op], access: Access) -> list[str]:
     if access.is_shared_address(body):
         return [_load_shared(body, op, access) for op in group]
     packed = groups.load_packed(body, group, access)
-    if packed is None and access.lane_step(body) is None:
+    if packed is None and (body.mask is not None or access.lane_step(body) is None):
         packed = groups.gather_packed(body, group, access)
     return packed if packed is not None else _scattered(body, group, access)
 

@@ -63,7 +63,7 @@ def first_address(body: WideBody, access: Access, offset: int) -> str:
     w = body.writer
     terms = []
     for value, stride in zip(access.index, access.names.strides, strict=True):
-        position = body.extend(value)
+        position = body.position(value)
         if position != "0":
             terms.append(w.ins(f"mul i64 {position}, {stride}"))
     return _moved(body, access.names.pointer, terms, offset)
@@ -90,7 +90,7 @@ def lane_addresses(body: WideBody, access: Access, offset: int, lane_bytes: int 
     shared, varying = [], []
     for value, stride in zip(access.index, access.names.strides, strict=True):
         if body.is_uniform(value) and not body.is_ragged(access.array):
-            position = body.extend(value)
+            position = body.position(value)
             if position != "0":
                 shared.append(w.ins(f"mul i64 {position}, {stride}"))
         else:
@@ -128,7 +128,7 @@ def lane_offsets(body: WideBody, access: Access) -> tuple[str, str] | None:
     shared, varying = [], []
     for value, stride in zip(access.index, access.names.strides, strict=True):
         if body.is_uniform(value):
-            shared.append(w.ins(f"mul i64 {body.extend(value)}, {stride}"))
+            shared.append(w.ins(f"mul i64 {body.position(value)}, {stride}"))
         else:
             varying.append(_scaled(body, value, stride, narrow))
     base = _moved(body, access.names.pointer, shared, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from heald.codegen.body import HEADER, THREAD, ParameterLeaf
 from heald.codegen.ranges import RANGE, body_arguments, emit_segments, unpack, unread_extent
@@ -12,6 +13,9 @@ from heald.ir import Kernel
 
 WIDE_RANGE = "heald_wide_range"
 WIDE_BODY = "heald_wide_body"
+CAREFUL = "heald_careful"
+CAREFUL_BODY = "heald_careful_body"
+COUNT = "%count"
 
 
 def scalar_call(first: str, end: str) -> str:
@@ -24,67 +28,111 @@ def wide_arguments(rank: int, used: Sequence[ParameterLeaf]) -> str:
     return f"ptr %args, {body_arguments(rank, used)}"
 
 
-def emit_wide_range(
-    kernel: Kernel, rank: int, width: int, used: Sequence[ParameterLeaf], place: str
-) -> str:
+def careful_parameters(rank: int) -> str:
+    """The parameters of the function for threads that part, or are too few for a vector.
+
+    It runs ``%count`` threads from %thread on, whose launch coordinates follow each other.
+    """
+    words = [f"i64 {THREAD}", *(f"i64 {coordinate(k)}" for k in range(rank)), f"i64 {COUNT}"]
+    return f"ptr {HEADER}, ptr %args, " + ", ".join(words)
+
+
+def careful_call(rank: int, thread: str, last: str, count: str) -> str:
+    """The call of that function for ``count`` threads from ``thread`` on in this row."""
+    places = [*(coordinate(k) for k in range(rank - 1)), last]
+    words = ", ".join(f"i64 {word}" for word in (thread, *places, count))
+    return f"call void @{CAREFUL}(ptr {HEADER}, ptr %args, {words})"
+
+
+def emit_careful(kernel: Kernel, rank: int, used: Sequence[ParameterLeaf], place: str) -> str:
+    """The instructions of the function for few threads."""
+    w = Writer()
+    w.start("entry")
+    unpack(w, kernel, used)
+    w.do(f"call void @{CAREFUL_BODY}(i64 {COUNT}, {wide_arguments(rank, used)}){place}")
+    w.do("ret void")
+    return "\n".join(w.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How rows of threads run.
+
+    Attributes:
+        rank: launch coordinates of a thread.
+        width: threads of a vector.
+        careful: there is a function for fewer.
+        call: the instruction that runs a vector.
+        place: where calls say that they stand.
+    """
+
+    rank: int
+    width: int
+    careful: bool
+    call: str
+    place: str
+
+
+def emit_wide_range(kernel: Kernel, rows: Rows, used: Sequence[ParameterLeaf]) -> str:
     """The instructions of the range function.
 
-    Rows of the last coordinate run ``width`` threads at a time.  Where the launch has more dims
-    than the kernel reads, or rows shorter than that, all threads run one by one.
+    Rows of the last coordinate run ``width`` threads at a time, then what is left.  Where the
+    launch has more dims than the kernel reads, or short rows, all threads run one by one.
     """
-    w = Writer()
+    w, rank = Writer(), rows.rank
     w.start("entry")
     w.branch(w.ins("icmp slt i64 %lo, %hi"), "unpack", "exit")
     w.start("unpack")
     unpack(w, kernel, used)
     rest = unread_extent(w, rank)
     single = w.ins(f"icmp eq i64 {rest}, 1")
-    fits = w.ins(f"icmp uge i64 {launch_extent(rank - 1)}, {width}")
+    least = rows.width // 2 if rows.careful else rows.width
+    fits = w.ins(f"icmp uge i64 {launch_extent(rank - 1)}, {least}")
     w.branch(w.ins(f"and i1 {single}, {fits}"), "rows", "alone")
     w.start("alone")
-    w.do(scalar_call("%lo", "%hi") + place)
+    w.do(scalar_call("%lo", "%hi") + rows.place)
     w.do("br label %exit")
     w.start("rows")
-    call = f"call void @{WIDE_BODY}({wide_arguments(rank, used)}){place}"
     if rank == 1:
         w.do("br label %segment")
         w.start("segment")
-        _run_row(w, rank, width, call, place, ("%lo", "%hi", "%lo"))
+        _run_row(w, rows, "%lo", "%hi", "%lo")
         w.do("br label %exit")
     else:
         row = ("%segment.begin", "%segment.stop", "%x.begin")
-        emit_segments(w, rank, "1", "true", lambda: _run_row(w, rank, width, call, place, row))
+        emit_segments(w, rank, "1", "true", lambda: _run_row(w, rows, *row))
     w.start("exit")
     w.do("ret void")
     return "\n".join(w.lines)
 
 
-def _run_row(
-    w: Writer, rank: int, width: int, call: str, place: str, row: tuple[str, str, str]
-) -> str:
+def _run_row(w: Writer, rows: Rows, begin: str, stop: str, first: str) -> str:
     """The threads of a row, from the block ``segment`` on; gives the coordinate behind the last.
 
-    ``row`` are its first thread, the one behind its last, and the coordinate of the first.
+    ``begin`` is its first thread, ``stop`` the one behind its last, ``first`` the coordinate of the
+    first.
     """
-    begin, stop, first = row
+    width, x = rows.width, coordinate(rows.rank - 1)
     count = w.ins(f"sub i64 {stop}, {begin}")
     whole = w.ins(f"and i64 {count}, {-width}")
     w.lines.append(f"  %wide.end = add i64 {begin}, {whole}")
     w.branch(w.ins(f"icmp eq i64 {whole}, 0"), "wide.done", "wide.run")
     w.start("wide.run")
-    for name, start, following in (
-        (THREAD, begin, "%t.next"),
-        (coordinate(rank - 1), first, "%x.next"),
-    ):
+    for name, start, following in ((THREAD, begin, "%t.next"), (x, first, "%x.next")):
         w.lines.append(f"  {name} = {phi('i64', [('segment', start), ('wide.run', following)])}")
-    w.lines.append(f"  {call}")
+    w.lines.append(f"  {rows.call}{rows.place}")
     w.lines.append(f"  %t.next = add nuw nsw i64 {THREAD}, {width}")
-    w.lines.append(f"  %x.next = add nuw nsw i64 {coordinate(rank - 1)}, {width}")
+    w.lines.append(f"  %x.next = add nuw nsw i64 {x}, {width}")
     w.branch(w.ins("icmp slt i64 %t.next, %wide.end"), "wide.run", "wide.done")
     w.start("wide.done")
     w.branch(w.ins(f"icmp slt i64 %wide.end, {stop}"), "tail", "tail.done")
     w.start("tail")
-    w.do(scalar_call("%wide.end", stop) + place)
+    if rows.careful:
+        left = w.ins(f"sub i64 {count}, {whole}")
+        place = w.ins(f"add i64 {first}, {whole}")
+        w.do(careful_call(rows.rank, "%wide.end", place, left) + rows.place)
+    else:
+        w.do(scalar_call("%wide.end", stop) + rows.place)
     w.do("br label %tail.done")
     w.start("tail.done")
     return w.ins(f"add i64 {first}, {count}")
