@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 import heald
+from heald.cli.builtins import builtin_lines
 from heald.cli.demo import check_demo, list_demos, run_demo
 from heald.cli.demos import DEMOS
 from heald.cli.dump import dump_kernel
@@ -91,6 +92,18 @@ def dump(
     except (HealdError, OSError, ValueError) as error:
         raise fail(str(error)) from None
     print(text, end="" if text.endswith("\n") else "\n")
+
+
+@app.command()
+def builtins(
+    word: Annotated[str, typer.Argument(help="A name, or a word of the text.")] = "",
+) -> None:
+    """List the builtins that kernels call, with signatures, accuracy and text."""
+    try:
+        for line in builtin_lines(word):
+            print(line)
+    except ValueError as error:
+        raise fail(str(error)) from None
 
 
 @app.command()

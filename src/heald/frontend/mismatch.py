@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
@@ -169,6 +170,14 @@ def signature_text(function: FunctionType) -> str:
             f"{p.name}: {_pattern_text(pattern)}" + (f" = {p.default!r}" if p.has_default else "")
         )
     return f"({', '.join(parts)})"
+
+
+def result_text(function: FunctionType) -> str:
+    """`` -> float32`` of a function that says what it gives, else nothing."""
+    annotation = inspect.signature(function).return_annotation
+    if annotation is inspect.Signature.empty:
+        return ""
+    return f" -> {_pattern_text(as_type(annotation))}"
 
 
 def _pattern_text(pattern: Pattern) -> str:

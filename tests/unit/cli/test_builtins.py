@@ -1,0 +1,55 @@
+"""``heald builtins``: what it shows of the table."""
+
+from typer.testing import CliRunner
+
+from heald.cli.app import app
+from heald.library.registry import load_topics
+
+runner = CliRunner()
+
+
+def shown(*arguments: str) -> str:
+    result = runner.invoke(app, ["builtins", *arguments])
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def test_every_builtin_is_listed_in_its_group() -> None:
+    text = shown()
+    for name, builtin in load_topics().items():
+        group = f"\n{builtin.group}\n"
+        assert (f"  {name} " in text) == (builtin.group != "Protocols")
+        if builtin.group != "Protocols":
+            assert group in f"\n{text}"
+            section = f"\n{text}".partition(group)[2].partition("\n\n")[0]
+            assert f"\n  {name} " in f"\n{section}"
+
+
+def test_a_name_shows_signatures_accuracy_group_and_text() -> None:
+    text = shown("erf")
+    assert "wp.erf(x: float32) -> float32    [0.51 ulp]" in text
+    assert "wp.erf(x: float64) -> float64    [1 ulp]" in text
+    assert "erfc" not in text, "an exact name stands for itself alone"
+    assert "Group: Scalar math" in text
+    assert "±1 at the infinities" in text
+    assert ">>> wp.erf(0.0)" in text
+
+
+def test_a_part_of_a_name_or_of_the_text_finds_all() -> None:
+    names = shown("quat_twist_")
+    assert "wp.quat_twist_angle(" in names
+    assert "wp.quat_twist_angle_signed(" in names
+    assert "wp.poisson(" in shown("variance")
+
+
+def test_defaults_and_patterns_are_written_as_users_do() -> None:
+    text = shown("norm_huber")
+    assert "v: vector(length=N, dtype=Float), delta: Float = 1.0) -> Float" in text
+
+
+def test_what_is_not_there_is_an_error_with_a_hint() -> None:
+    result = runner.invoke(app, ["builtins", "quat_slrp"])
+    assert result.exit_code == 2
+    assert "no builtin has 'quat_slrp' in its name or text; did you mean quat_slerp" in (
+        result.stderr
+    )
