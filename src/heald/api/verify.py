@@ -10,7 +10,8 @@ from heald.api.kernel import Kernel
 from heald.api.scalars import describe
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.driver import Argument, Program, needs_wide_index
-from heald.driver.verify import Question, launch_facts, verify_program
+from heald.driver.cache_store import open_store
+from heald.driver.verify import Question, contradicts, launch_facts, verify_program
 from heald.driver.verify_names import Names
 from heald.driver.verify_report import Report
 from heald.proof import PROPERTIES, Clause, parse_clauses
@@ -60,7 +61,10 @@ def verify(
     facts = [*launch_facts(dims, arguments), *_given(program, given)]
     infer = dim is None and args is None and not given
     question = Question(program.wir, kernel.key, tuple(facts), infer, wanted)
-    return verify_program(question)
+    report = verify_program(question, store=open_store())
+    if contradicts(report):
+        raise LaunchError(Diagnostic("H0707", "dim, args and given contradict each other"))
+    return report
 
 
 def check_properties(properties: Sequence[str] | str | None) -> tuple[str, ...]:

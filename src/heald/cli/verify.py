@@ -16,6 +16,7 @@ from rich.progress import Progress
 from heald.api.kernel import Kernel
 from heald.cli.dump import load_target
 from heald.diagnostics import HealdError
+from heald.driver.cache_store import open_store
 from heald.driver.verify import Question, verify_program
 from heald.driver.verify_formats import to_github, to_json, to_junit, to_sarif
 from heald.driver.verify_issue import Verdict
@@ -74,7 +75,7 @@ def _verify(place: str, kernel: Kernel, wanted: tuple[str, ...], outcome: Outcom
             outcome.errors.append(f"{place}: kernel '{kernel.key}' is generic: use wp.overload")
         for program in programs:
             question = Question(program.wir, kernel.key, properties=wanted)
-            outcome.reports.append(verify_program(question))
+            outcome.reports.append(verify_program(question, store=open_store()))
     except HealdError as error:
         outcome.errors.append(f"{place}: {str(error).splitlines()[0]}")
 

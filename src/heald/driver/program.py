@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from heald.artifact import Access, Artifact, Fault, LaunchCondition, Site, Symbol, fault_error
 from heald.codegen import (
@@ -50,6 +52,9 @@ from heald.runtime import (
     packer_of,
     read_fault,
 )
+
+if TYPE_CHECKING:
+    from heald.driver.verify_strict import StrictGate
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,7 @@ class Program:
         self._guarded: dict[bool, Kernel] = {}
         self._variants: dict[Choice, Variant] = {}
         self._gpu_variants: dict[tuple[str, Choice], GpuVariant] = {}
+        self._gate: StrictGate | None = None
         self._lock = Lock()
 
     @property
@@ -251,14 +257,25 @@ class Program:
         if thread_count(dims) == 0:
             return
         if self.safety == "strict":
-            holds = self.condition.holds(lambda symbol: look_up(arguments, dims, symbol))
-            require_proofs(self.guarded(bounds=holds), self.describe_condition())
+            self._require_proofs(dims, arguments)
         if device.is_sim:
             self._simulate(device, dims, arguments, block_dim)
         elif device.is_cuda:
             self._run_cuda(device, dims, arguments, block_dim)
         else:
             self._run_cpu(dims, arguments, block_dim)
+
+    def _require_proofs(self, dims: Sequence[int], arguments: Sequence[Argument]) -> None:
+        """Refuse a launch of which something is not proved."""
+        if self._gate is None:  # the prover is large, and few programs are strict
+            self._gate = import_module("heald.driver.verify_strict").StrictGate(self.wir)
+        missing = self._gate.missing(dims, arguments)
+        if not missing:
+            return
+        if not self._gate.faults.isdisjoint(missing):
+            holds = self.condition.holds(lambda symbol: look_up(arguments, dims, symbol))
+            require_proofs(self.guarded(bounds=holds), self.describe_condition())
+        raise self._gate.refuse(dims, arguments, missing)
 
     def choose(self, dims: Sequence[int], arguments: Sequence[Argument]) -> Variant:
         """The variant for a launch on a CPU; only that one is compiled."""

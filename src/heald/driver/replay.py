@@ -30,7 +30,7 @@ from heald.ir import MEMORY, Kernel, Op, Value, op_ids, walk
 from heald.proof import Content, Suspect, used_leaves
 from heald.types import Array, Element, Leaf, Scalar, leaf_offsets, leaves, size_of
 
-FUEL = 20_000
+FUEL = 3_000
 """Loop iterations of all threads of a replay together."""
 _DENSE = 1 << 24
 _SPARSE = 1 << 40
@@ -102,31 +102,34 @@ class TooLarge(HealdError):
 
 @dataclass(slots=True)
 class _Touch:
-    """What one thread did to a byte."""
+    """What one thread did to a number in memory."""
 
     op: int
     read: bool = False
     atomic: bool = False
-    written: set[int] | None = None
+    written: set[bytes] | None = None
 
 
 class _Ledger:
-    """Who touched which byte.
+    """Who touched which number.
 
-    ``ignored`` counts down the leaves of a load: those that are not used are not entered.
+    Arguments do not overlap and are accessed leaf by leaf, so an address and its memory tell
+    numbers apart.  ``ignored`` counts down the leaves of a load: those that are not used are not
+    entered.
     """
 
     def __init__(self) -> None:
         self.thread = 0
         self.op = -1
         self.ignored: list[bool] = []
-        self.bytes: dict[tuple[int, int], dict[int, _Touch]] = {}
+        self.numbers: dict[tuple[int, int], dict[int, _Touch]] = {}
 
-    def touch(self, parameter: int, address: int) -> _Touch:
-        by_thread = self.bytes.setdefault((parameter, address), {})
+    def touch(self, parameter: int, address: Lanes) -> _Touch:
+        by_thread = self.numbers.setdefault((parameter, int(address[0])), {})
         found = by_thread.get(self.thread)
         if found is None:
             found = by_thread[self.thread] = _Touch(self.op)
+        found.op = self.op
         return found
 
 
@@ -138,32 +141,21 @@ class _Watched(Memory):
     ledger: _Ledger = field(default_factory=_Ledger)
     busy: list[bool] = field(default_factory=list)
 
-    def _each(self, carrier: np.dtype[Any], address: Lanes) -> Iterable[_Touch]:
-        for start in address:
-            for k in range(carrier.itemsize):
-                yield self.ledger.touch(self.parameter, int(start) + k)
-
     def read(self, carrier: np.dtype[Any], address: Lanes) -> Lanes:
         if not (self.ledger.ignored and self.ledger.ignored.pop()):
-            for touch in self._each(carrier, address):
-                touch.read = True
-                touch.op = self.ledger.op
+            self.ledger.touch(self.parameter, address).read = True
         return Memory.read(self, carrier, address)
 
     def write(self, address: Lanes, numbers: Lanes) -> None:
-        written = np.ascontiguousarray(np.broadcast_to(numbers, address.shape)).view(np.uint8)
-        for touch, byte in zip(self._each(numbers.dtype, address), written, strict=True):
-            touch.written = (touch.written or set()) | {int(byte)}
-            touch.op = self.ledger.op
+        touch = self.ledger.touch(self.parameter, address)
+        touch.written = (touch.written or set()) | {numbers.tobytes()}
         self.busy.append(True)
         Memory.write(self, address, numbers)
         self.busy.clear()
 
     def mark(self, carrier: np.dtype[Any], address: Lanes) -> None:
         if not self.busy:  # an atomic: it alone marks what it changed by itself
-            for touch in self._each(carrier, address):
-                touch.atomic = True
-                touch.op = self.ledger.op
+            self.ledger.touch(self.parameter, address).atomic = True
         Memory.mark(self, carrier, address)
 
 
@@ -364,14 +356,16 @@ def _place(arguments: Sequence[object], content: Content) -> None:
 # -- running ---------------------------------------------------------------------------------------
 
 
-def replay(kernel: Kernel, case: Case) -> list[Misbehaviour]:
+def replay(kernel: Kernel, case: Case, *, fuel: int = FUEL) -> list[Misbehaviour]:
     """Run a case; gives what was seen to go wrong, nothing where nothing did.
+
+    Threads for which there is no ``fuel`` left do not run.
 
     Raises:
         HealdError: the interpreter cannot run the kernel.
     """
     arguments = arguments_of(kernel, case)
-    launch = prepare(kernel, case.suspect.dims, arguments, 256, None, FUEL)
+    launch = prepare(kernel, case.suspect.dims, arguments, 256, None, fuel)
     ledger = _Ledger()
     watched = [_watch(a, k, ledger) for k, a in enumerate(launch.arguments)]
     launch = replace(launch, arguments=tuple(watched))
@@ -468,7 +462,7 @@ def _fault(fault: Fault, place: tuple[int, ...]) -> Misbehaviour:
 
 def _races(ledger: _Ledger, faulted: set[int], dims: Sequence[int]) -> list[Misbehaviour]:
     found: dict[tuple[int, int], Misbehaviour] = {}
-    for (parameter, _), by_thread in ledger.bytes.items():
+    for (parameter, _), by_thread in ledger.numbers.items():
         touches = [(t, touch) for t, touch in by_thread.items() if t not in faulted]
         for k, (first, a) in enumerate(touches):
             for second, b in touches[k + 1 :]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import atexit
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 from typing import Protocol
 
 from heald.artifact import Symbol
+from heald.artifact.serialise import to_plain
 from heald.diagnostics import HealdError
 from heald.driver.arguments import Argument, ArrayArgument
+from heald.driver.cache_keys import make_key
 from heald.driver.replay import Case, Misbehaviour, replay
 from heald.driver.verify_issue import Issue, PropertyReport, Verdict
 from heald.driver.verify_names import Names
@@ -30,6 +33,7 @@ from heald.proof import (
     prove,
 )
 from heald.proof.client import Gave, Unavailable, Worker
+from heald.proof.prove import CONTRADICTION
 from heald.proof.result import VERSION, from_json, to_json
 
 _FILLS = range(7)
@@ -52,12 +56,12 @@ _WORKER_CACHE: list[Worker] = []
 _LOCK = Lock()
 
 
-def ask(request: Request, *, cache: Cache | None = None, process: bool = True) -> Proof:
+def ask(request: Request, *, store: Cache | None = None, process: bool = True) -> Proof:
     """The prover's answer, from a cache where it was given before.
 
     Args:
         request: what to prove.
-        cache: answers of earlier processes.
+        store: answers of earlier processes.
         process: whether to use a process of its own, which is the default; where there can be none,
             the prover runs in this one.
 
@@ -65,7 +69,7 @@ def ask(request: Request, *, cache: Cache | None = None, process: bool = True) -
         Gave: the prover ran out of time or memory.
     """
     key = request_key(request)
-    found = _ANSWERS_CACHE.get(key) or _stored(cache, key)
+    found = _ANSWERS_CACHE.get(key) or _stored(store, key)
     if found is None:
         found = _prove_elsewhere(request) if process else None
         if found is None:
@@ -73,27 +77,36 @@ def ask(request: Request, *, cache: Cache | None = None, process: bool = True) -
                 found = prove(request)
             except ImportError:
                 raise Gave("no solver") from None
-        if cache is not None:
-            cache.put("proof", key, json.dumps(to_json(found)).encode())
+        if store is not None:
+            store.put("proof", key, json.dumps(to_json(found)).encode())
     _ANSWERS_CACHE[key] = found
     return found
 
 
 def request_key(request: Request) -> str:
-    """What an answer depends on: the code, what was asked, and the version of the prover."""
+    """What an answer depends on: the code, what was asked, the prover and the solver."""
     parts = (
         VERSION,
+        _solver_version(),
         code_hash(request.kernel),
-        [str(c) for c in request.given],
+        to_plain(request.given),
         request.infer,
         request.properties,
         request.intervals,
     )
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    return make_key("proof", repr(parts))
 
 
-def _stored(cache: Cache | None, key: str) -> Proof | None:
-    data = cache.get("proof", key) if cache is not None else None
+@cache
+def _solver_version() -> str:
+    try:
+        return version("z3-solver")
+    except PackageNotFoundError:
+        return "none"
+
+
+def _stored(store: Cache | None, key: str) -> Proof | None:
+    data = store.get("proof", key) if store is not None else None
     if data is None:
         return None
     try:
@@ -149,16 +162,21 @@ class Question:
 
 
 def verify_program(
-    question: Question, *, cache: Cache | None = None, process: bool = True
+    question: Question, *, store: Cache | None = None, process: bool = True
 ) -> Report:
     """Prove what can be proved of a program, and replay what the prover suspects."""
     request = Request(question.kernel, question.given, question.infer, question.properties)
     try:
-        proof = ask(request, cache=cache, process=process)
+        proof = ask(request, store=store, process=process)
     except Gave as gave:
         open_ = {name: PropertyProof("open") for name in question.properties}
         proof = Proof(open_, question.given, beyond=(str(gave), 0))
     return _Reporter(question, proof).report()
+
+
+def contradicts(report: Report) -> bool:
+    """Was nothing judged, since there is no launch of which everything holds that is given?"""
+    return report.proof.beyond is not None and report.proof.beyond[0] == CONTRADICTION
 
 
 def launch_facts(

@@ -2,7 +2,8 @@
 
 from heald.proof.components import used_leaves
 from heald.proof.conditions import Clause, parse_clauses
-from heald.proof.prove import Request, prove
+from heald.proof.context import Request
+from heald.proof.prove import prove
 from heald.proof.result import (
     PROPERTIES,
     Content,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from heald.ir import ATOMICS, Op
-from heald.proof.records import Access, Data, Place, Root, View
+from heald.proof.records import Access, Beyond, Data, Place, Root, View
 from heald.proof.terms import INT, Term, Terms
 from heald.types import Array, Scalar, leaves
 
@@ -90,6 +90,8 @@ def alloc(ex: Executor, op: Op) -> None:
     """A local array, which no other thread sees."""
     t = op.result.type
     assert isinstance(t, Array)
+    if t.space != "local":
+        raise Beyond(op, f"{t.space} memory")
     extents = tuple(ex.terms.integer(n) for n in t.shape or ())
     ex.env[op.result] = whole(ex.terms, Root("local", (op,)), extents)
 

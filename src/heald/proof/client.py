@@ -11,8 +11,8 @@ import time
 from contextlib import suppress
 from typing import IO, Any
 
+from heald.proof.context import Request
 from heald.proof.messages import read_message, request_to_json, write_message
-from heald.proof.prove import Request
 from heald.proof.result import VERSION, Proof, from_json
 
 HELLO_SECONDS = 30.0

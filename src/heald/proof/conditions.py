@@ -47,7 +47,7 @@ class Clause:
         if offset:
             sides[offset > 0].append(str(abs(offset)))
         low, high = (" + ".join(side) or "0" for side in sides)
-        return f"{low} {'==' if self.equal else '<='} {high}"
+        return f"{high} == {low}" if self.equal else f"{low} <= {high}"
 
 
 def clause(terms: Sums, *, equal: bool = False) -> Clause:

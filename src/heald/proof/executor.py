@@ -40,6 +40,8 @@ NARROW, WIDE = (1 << 31) - 1, (1 << 63) - 1
 _MOST_OUTCOMES = 24
 _MOST_DEPTH = 120
 _MOST_BLOCK = 1024
+_ARITHMETIC = frozenset({"iadd", "isub", "imul", "ineg", "idiv", "shl"})
+"""Ops that overflow; conversions and unsigned arithmetic wrap because they are asked to."""
 
 
 class Executor:
@@ -175,7 +177,7 @@ class Executor:
             return exact
         if op in self.wrapping:
             value, turns = self.encoding.wrapped(exact, t)
-            if constant_of(turns) is None:
+            if constant_of(turns) is None and op.name in _ARITHMETIC and t.kind == "i":
                 self.found.turns[turns] = op
             return value
         goal = terms.between(t.lowest, exact, t.highest)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from heald.proof.terms import INT, Term, Terms, polynomial
+from heald.proof.terms import INT, Term, Terms, atoms, constant_of, polynomial
 
 _DEPTH = 10
 _BUDGET = 300
@@ -105,7 +105,7 @@ class _Search:
             return
         self.budget -= 1
         total = goal.args[0]
-        own = [atom for atom in total.args or (total,) if not _known_at_launch(terms, atom)]
+        own = [atom for atom in atoms(total) if not is_known_at_launch(terms, atom)]
         if not own:
             yield (goal,)
             return
@@ -114,15 +114,39 @@ class _Search:
         if atom.kind == "ite":
             yield from self._by_cases(total, atom, depth)
             return
-        split = _split(terms, total, atom)
-        if split is not None:
-            yield from self._eliminate(atom, *split, depth)
+        found = split(terms, total, atom)
+        if found is not None:
+            yield from self._by_division(atom, *found, depth)
+            yield from self._eliminate(atom, *found, depth)
 
     def _by_cases(self, total: Term, atom: Term, depth: int) -> Ways:
         sides = [_replaced(self.terms, total, atom, side) for side in atom.args[1:]]
         for first in islice(self._ways(sides[0], depth - 1), _WAYS):
             for second in islice(self._ways(sides[1], depth - 1), _WAYS):
                 yield tuple(dict.fromkeys((*first, *second)))
+
+    def _by_division(self, atom: Term, factor: Term, rest: Term, depth: int) -> Ways:
+        """``rest - c * q >= 0`` where ``q`` is ``x // d``, or ``x % d``, with an unknown ``d``.
+
+        ``c * x < (rest + 1) * d`` is enough for the quotient; the remainder is less than ``d``.
+        """
+        terms = self.terms
+        count = constant_of(factor)
+        if count is None or count >= 0:
+            return
+        if atom in terms.quotients:
+            x, divisor = terms.quotients[atom]
+            room = terms.multiply(terms.plus(rest, 1), divisor)
+            reduced = terms.plus(terms.add(room, x, count), -1)
+        elif atom in terms.rests:
+            _, divisor = terms.rests[atom]
+            reduced = terms.add(rest, terms.plus(divisor, -1), count)
+        else:
+            return
+        claim = terms.at_least(divisor, terms.integer(1))
+        if _all_known(terms, claim):
+            for way in self._ways(reduced, depth - 1):
+                yield tuple(dict.fromkeys((claim, *way)))
 
     def _eliminate(self, atom: Term, factor: Term, rest: Term, depth: int) -> Ways:
         """``factor * atom + rest >= 0``, by bounds of ``atom``."""
@@ -149,17 +173,15 @@ class _Search:
         for fact in terms.definitions(atom):
             found += _sums(terms, fact)
         for total in found:
-            split = _split(terms, total, atom)
-            if split is None or split[0].args:
-                continue
-            count = polynomial(split[0]).get((), 0)
-            if (count > 0) == below and count:
+            parts = split(terms, total, atom)
+            count = None if parts is None else constant_of(parts[0])
+            if count and (count > 0) == below:
                 yield total
         low, high = terms.range(atom)
         yield terms.plus(atom, -low) if below else terms.add(terms.integer(high), atom, -1)
 
 
-def _split(terms: Terms, total: Term, atom: Term) -> tuple[Term, Term] | None:
+def split(terms: Terms, total: Term, atom: Term) -> tuple[Term, Term] | None:
     """``factor, rest`` with ``total == factor * atom + rest``; None where it has a square of it."""
     factor, rest = terms.integer(0), terms.integer(0)
     for monomial, count in polynomial(total).items():
@@ -180,15 +202,16 @@ def _split(terms: Terms, total: Term, atom: Term) -> tuple[Term, Term] | None:
 
 
 def _replaced(terms: Terms, total: Term, atom: Term, value: Term) -> Term:
-    split = _split(terms, total, atom)
-    if split is None:
+    parts = split(terms, total, atom)
+    if parts is None:
         return terms.integer(-1)  # no way
-    return terms.add(terms.multiply(split[0], value), split[1])
+    return terms.add(terms.multiply(parts[0], value), parts[1])
 
 
-def _known_at_launch(terms: Terms, atom: Term) -> bool:
+def is_known_at_launch(terms: Terms, atom: Term) -> bool:
+    """May a launch condition speak of an unknown?"""
     return atom.kind == "symbol" and atom.sort == INT and atom in terms.launch
 
 
 def _all_known(terms: Terms, claim: Term) -> bool:
-    return all(_known_at_launch(terms, symbol) for symbol in terms.symbols(claim))
+    return all(is_known_at_launch(terms, symbol) for symbol in terms.symbols(claim))

@@ -230,6 +230,7 @@ class Integers:
         for symbol in (quotient, rest):
             terms.define(symbol, *facts)
         self._remainders[terms.subtract(x, product)] = rest
+        terms.quotients[quotient] = terms.rests[rest] = x, divisor
         return quotient, rest
 
     def difference(self, exact: Term) -> Term:

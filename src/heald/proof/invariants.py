@@ -7,12 +7,12 @@ does: Houdini (Flanagan and Leino, "Houdini, an annotation assistant for ESC/Jav
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from heald.ir import MEMORY, Op, Value, walk
-from heald.proof.records import Candidate, Data, View
+from heald.proof.records import Candidate, Data, Guess, View
 from heald.proof.solver import Answer, Solver
 from heald.proof.terms import INT, Term, Terms
 
@@ -23,52 +23,55 @@ _MOST = 48
 _COMPARING = frozenset({"icmp", "smin", "smax", "umin", "umax"})
 
 
-def guesses(ex: Executor, loop: Op, heads: Sequence[Data], inits: Sequence[Data]) -> list[Term]:
-    """Claims about numbers at the head of a loop that deserve a trial."""
+def guesses(ex: Executor, loop: Op, heads: Sequence[Data], inits: Sequence[Data]) -> list[Guess]:
+    """Relations at the head of a loop that deserve a trial."""
     args = loop.regions[-1].args[len(loop.regions[-1].args) - len(heads) :]
-    exact = [
-        (head, init)
-        for value, head, init in zip(args, heads, inits, strict=True)
-        if value in ex.exact
+    numbers = [
+        k
+        for k, (value, head, init) in enumerate(zip(args, heads, inits, strict=True))
+        if value in ex.exact and _is_number(ex, head) and _is_number(ex, init)
     ]
-    numbers = [(h, i) for h, i in exact if _is_number(ex, h) and _is_number(ex, i)]
-    unknown = [(h, i) for h, i in numbers if h is not i and h.kind == "symbol"]  # type: ignore[union-attr]
-    claims = dict.fromkeys(_claims(ex, loop, numbers, unknown))  # type: ignore[arg-type]
-    claims.pop(ex.terms.true, None)
-    claims.pop(ex.terms.false, None)
-    return list(islice(claims, _MOST))
+    unknown = [k for k in numbers if heads[k] is not inits[k] and _is_symbol(heads[k])]
+    starts = {k: init for k, init in enumerate(inits) if k in numbers and isinstance(init, Term)}
+    limits = dict.fromkeys(_limits(ex, loop))
+    found = dict.fromkeys(_relations(ex, unknown, numbers, starts, list(limits)))
+    return list(islice(found, _MOST))
 
 
 def _is_number(ex: Executor, data: Data) -> bool:
     return isinstance(data, Term) and data.sort == INT and ex.terms.is_exact(data)
 
 
-def _claims(
+def _is_symbol(data: Data) -> bool:
+    return isinstance(data, Term) and data.kind == "symbol"
+
+
+def _relations(
     ex: Executor,
-    loop: Op,
-    numbers: Sequence[tuple[Term, Term]],
-    unknown: Sequence[tuple[Term, Term]],
-) -> Iterator[Term]:
-    terms = ex.terms
-    limits = list(dict.fromkeys(_limits(ex, loop)))
-    for head, init in unknown:
-        yield terms.at_least(head, init)
-        yield terms.at_least(init, head)
-        yield terms.non_negative(head)
-        yield terms.at_least(head, terms.integer(1))
-    for head, _ in unknown:
-        for other, init in numbers:
-            if other is not head:
-                yield terms.at_least(other, head)
-                yield terms.at_least(head, other)
-                yield terms.at_least(init, head)
-                yield terms.at_least(head, init)
-                yield terms.less(head, other)
-    for head, _ in unknown:
+    unknown: Sequence[int],
+    numbers: Sequence[int],
+    starts: Mapping[int, Term],
+    limits: Sequence[Term],
+) -> Iterator[Guess]:
+    zero, one = ex.terms.integer(0), ex.terms.integer(1)
+    for k in unknown:
+        yield Guess(k, "at_least", starts[k])
+        yield Guess(k, "at_most", starts[k])
+        yield Guess(k, "at_least", zero)
+        yield Guess(k, "at_least", one)
+    for k in unknown:
+        for other in numbers:
+            if other != k:
+                yield Guess(k, "at_most", other)
+                yield Guess(k, "at_least", other)
+                yield Guess(k, "at_most", starts[other])
+                yield Guess(k, "at_least", starts[other])
+                yield Guess(k, "less", other)
+    for k in unknown:
         for limit in limits:
-            yield terms.less(head, limit)
-            yield terms.at_least(limit, head)
-            yield terms.at_least(head, limit)
+            yield Guess(k, "less", limit)
+            yield Guess(k, "at_most", limit)
+            yield Guess(k, "at_least", limit)
 
 
 def _limits(ex: Executor, loop: Op) -> Iterator[Term]:

@@ -9,7 +9,6 @@ something.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -160,12 +159,11 @@ class _Loop:
         self.inits = ex.read(op.operands[len(op.operands) - len(op.results) :])
         self.growths = [growth_of(op, k) for k in range(len(op.results))]
         self.heads = tuple(self._head(k, init, trip) for k, init in enumerate(self.inits))
-        for claim in guesses(ex, op, self.heads, self.inits):
+        for guess in guesses(ex, op, self.heads, self.inits):
             literal = ex.terms.symbol("holds", "bool", shared=True)
-            mapping = self._mapping(self.inits)
-            start = (*self.path, *self.known), ex.terms.substitute(claim, mapping)
-            self.candidates.append(Candidate(op, literal, claim, start))
-            ex.learn(ex.terms.implies(literal, claim))
+            start = (*self.path, *self.known), guess.claim(ex.terms, self.inits)
+            self.candidates.append(Candidate(op, guess, literal, start))
+            ex.learn(ex.terms.implies(literal, guess.claim(ex.terms, self.heads)))
         ex.found.candidates += self.candidates
 
     def _head(self, k: int, init: Data, trip: Term) -> Data:
@@ -203,21 +201,6 @@ class _Loop:
         ex.learn(terms.between(t.lowest, exact, t.highest))
         return exact
 
-    def _mapping(self, data: Sequence[Data]) -> dict[Term, Term]:
-        """From unknowns at the head to other values of what they stand for."""
-        found: dict[Term, Term] = {}
-
-        def enter(head: Data, value: Data) -> None:
-            if isinstance(head, tuple) and isinstance(value, tuple):
-                for a, b in zip(head, value, strict=True):
-                    enter(a, b)
-            elif isinstance(head, Term) and isinstance(value, Term) and head.kind == "symbol":
-                found[head] = value
-
-        for head, value in zip(self.heads, data, strict=True):
-            enter(head, value)
-        return found
-
     def _body(self, data: tuple[Data, ...]) -> list[Outcome]:
         """Execute the body; gives the ways out of the loop."""
         ex = self.ex
@@ -231,9 +214,8 @@ class _Loop:
         if values is not None:
             again = [*again, ex.outcome_of(values)]
         for end in again:
-            mapping = self._mapping(end.values)
             for candidate in self.candidates:
-                claim = ex.terms.substitute(candidate.claim, mapping)
+                claim = candidate.guess.claim(ex.terms, end.values)
                 candidate.steps.append(((*end.path, *end.known), claim))
         ex.depth -= 1
         leaving, ex.targets = ex.targets.leave, outer
@@ -277,9 +259,8 @@ class _Loop:
         ends = self._body((index, *self.heads))
         ex.path, ex.known = self.path, self.known
         done = tuple(self._after(k, trip, low, high, step) for k in range(len(self.inits)))
-        mapping = self._mapping(done)
         for candidate in self.candidates:
-            claim = terms.substitute(candidate.claim, mapping)
+            claim = candidate.guess.claim(terms, done)
             ex.learn(terms.implies(candidate.literal, claim))
         ends.append(ex.outcome_of(done))
         return self._finish(ends)
@@ -305,6 +286,7 @@ class _Loop:
             trip = terms.scale(terms.subtract(index, low), number)
             return index, trip, [rising if upward else falling]
         trip = terms.symbol("trip", INT, 0, _MOST_TRIPS)
+        ex.found.trips[index] = trip
         link = terms.same(index, terms.add(low, terms.multiply(trip, step)))
         if number is not None:
             return index, trip, [rising if upward else falling, link]

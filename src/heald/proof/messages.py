@@ -11,7 +11,7 @@ from heald.artifact.serialise import from_plain, to_plain
 from heald.ir import parse, to_text
 from heald.ops import TABLE
 from heald.proof.conditions import Clause
-from heald.proof.prove import Request
+from heald.proof.context import Request
 
 _HEAD = struct.Struct("<I")
 _MOST = 1 << 28

@@ -201,6 +201,8 @@ def distinct_tickets(terms: Terms, counter: Counter) -> list[Term]:
     facts = []
     for first in counter.accesses:
         for second in counter.accesses:
+            if first.leaf != second.leaf:
+                continue
             apart = terms.negate(
                 terms.same(terms.rename(first.result[0], 1), terms.rename(second.result[0], 2))
             )

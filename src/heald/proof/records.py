@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from heald.artifact import Symbol
 from heald.ir import Kernel, Op
-from heald.proof.terms import Term
+from heald.proof.terms import Term, Terms
 from heald.types import Scalar
 
 Path = tuple[Term, ...]
@@ -141,9 +142,36 @@ class Access:
     repeats: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A relation between numbers that a loop carries, or with numbers from before it.
+
+    ``relation`` is ``at_least``, ``at_most`` or ``less``; ``left`` and ``right`` are positions
+    among the carried values, ``right`` may be a number from before the loop instead.
+    """
+
+    left: int
+    relation: str
+    right: int | Term
+
+    def claim(self, terms: Terms, carried: Sequence[Data]) -> Term:
+        """What it says of carried values at one place."""
+        lhs = carried[self.left]
+        rhs = carried[self.right] if isinstance(self.right, int) else self.right
+        assert isinstance(lhs, Term)
+        assert isinstance(rhs, Term)
+        match self.relation:
+            case "at_least":
+                return terms.at_least(lhs, rhs)
+            case "at_most":
+                return terms.at_least(rhs, lhs)
+            case _:
+                return terms.less(lhs, rhs)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A guess about what a loop carries.
+    """A guess on trial.
 
     Attributes:
         literal: a truth value that says whether the guess is relied on.
@@ -152,8 +180,8 @@ class Candidate:
     """
 
     op: Op
+    guess: Guess
     literal: Term
-    claim: Term
     start: tuple[Path, Term]
     steps: list[tuple[Path, Term]] = field(default_factory=list)
 
@@ -168,7 +196,8 @@ class Execution:
         turns: unknowns that say how many times 2^bits were taken off the result of an op.
         blocks: ops by which threads of a block communicate.
         sources: the ops that unknowns of the thread come from.
-        related: for loop variables, the numbers that they are computed from.
+        related: for loop variables, where the loop begins and ends, and its step.
+        trips: for loop variables, how many iterations came before, where that is an unknown.
     """
 
     kernel: Kernel
@@ -181,4 +210,5 @@ class Execution:
     turns: dict[Term, Op] = field(default_factory=dict)
     blocks: list[Op] = field(default_factory=list)
     sources: dict[Term, Op] = field(default_factory=dict)
-    related: dict[Term, tuple[Term, ...]] = field(default_factory=dict)
+    related: dict[Term, tuple[Term, Term, Term]] = field(default_factory=dict)
+    trips: dict[Term, Term] = field(default_factory=dict)

@@ -20,8 +20,10 @@ from heald.proof.vector_terms import HIGHEST, LOWEST, WIDTH, VectorTerms, signed
 
 RLIMIT = 3_000_000
 """Steps for one question: about half a second."""
-_TIMEOUT_MS = 20_000
+_TIMEOUT_MS = 5_000
 _MOST_NUMBERS = 4
+_OLD_ARITHMETIC = 2
+"""Z3's older solver for linear integers: the newer one may lose minutes among our lemmas."""
 _NOTHING: Mapping[Term, Term] = MappingProxyType({})
 
 
@@ -67,6 +69,10 @@ class Solver:
         self._lemmas: set[Lemma] = set()
         self._numbers: dict[Term, set[int]] = {}
 
+    def limit_time(self, milliseconds: int) -> None:
+        """Give each question less time; for questions on which no proof depends."""
+        self._solver.set("timeout", milliseconds)
+
     def add(self, facts: Iterable[Term]) -> None:
         """Facts for all questions to come."""
         found = list(facts)
@@ -78,6 +84,7 @@ class Solver:
         """Enter what is known of the unknowns in formulas: ranges, definitions, lemmas."""
         fresh = list(formulas)
         work = [symbol for formula in fresh for symbol in self.terms.symbols(formula)]
+        work.sort(key=lambda symbol: -symbol.number)  # the order decides how Z3 searches
         while work:
             symbol = work.pop()
             if symbol in self._known:
@@ -88,7 +95,7 @@ class Solver:
                 self._lowering.assert_range(self._solver, symbol, low, high)
             for fact in self._facts_of(symbol):
                 self._lowering.assert_term(self._solver, fact)
-                work += self.terms.symbols(fact)
+                work += sorted(self.terms.symbols(fact), key=lambda symbol: -symbol.number)
                 fresh.append(fact)
         if not self.exact:
             self._relate_products(fresh)
@@ -195,6 +202,8 @@ class _Lowering:
         solver = self._z3.SimpleSolver(ctx=self._context)
         solver.set("rlimit", rlimit)
         solver.set("timeout", _TIMEOUT_MS)
+        if not (self._exact or self._vectors):
+            solver.set("arith.solver", _OLD_ARITHMETIC)
         return solver
 
     def ask(self, solver: Any) -> str:
@@ -293,7 +302,7 @@ class _Lowering:
             case "sum":
                 return self._linear(polynomial(term))
             case "symbol":
-                name = core.Z3_mk_string_symbol(self._ref, f"{term.data}#{term.sort}")
+                name = core.Z3_mk_string_symbol(self._ref, f"symbol#{term.number}")
                 return self._call(core.Z3_mk_const, name, self._sort(term.sort))
             case "ge":
                 return self._call(core.Z3_mk_ge, self.lower(term.args[0]), self._number(0))

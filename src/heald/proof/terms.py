@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import gcd
-from typing import Any
 
 Sort = str
 """``BOOL``, ``INT`` or ``DATA`` (opaque)."""
@@ -62,6 +61,11 @@ def polynomial(term: Term) -> dict[Monomial, int]:
     return {(term,): 1}
 
 
+def atoms(term: Term) -> tuple[Term, ...]:
+    """The unknowns that an integer term is a polynomial in."""
+    return term.args if term.kind == "sum" else (term,)
+
+
 def constant_of(term: Term) -> int | None:
     """The number that an integer term is, or None."""
     if term.kind == "sum" and not term.args:
@@ -74,10 +78,14 @@ class Terms:
 
     Attributes:
         launch: unknowns that the launch knows, which conditions may speak of.
+        quotients: for quotients by unknown divisors, dividend and divisor.
+        rests: the same for their remainders.
     """
 
     def __init__(self) -> None:
         self.launch: set[Term] = set()
+        self.quotients: dict[Term, tuple[Term, Term]] = {}
+        self.rests: dict[Term, tuple[Term, Term]] = {}
         self._table: dict[Hashable, Term] = {}
         self._ranges: dict[Term, tuple[int, int]] = {}
         self._shared: dict[Term, bool] = {}
@@ -85,7 +93,6 @@ class Terms:
         self._origins: dict[Term, tuple[Term, int]] = {}
         self._renamed: dict[tuple[Term, int], Term] = {}
         self._symbols: dict[Term, frozenset[Term]] = {}
-        self._names: dict[str, int] = {}
         self.true = self._make("true", BOOL, (), None)
         self.false = self._make("false", BOOL, (), None)
 
@@ -112,9 +119,7 @@ class Terms:
 
         ``shared`` means the same number for every thread of a launch.
         """
-        count = self._names[name] = self._names.get(name, -1) + 1
-        full = f"{name}.{count}" if count else name
-        made = self._make("symbol", sort, (), full)
+        made = self._make("symbol", sort, (), (name, len(self._table)))
         self._shared[made] = shared
         if sort == INT:
             self._ranges[made] = low, high
@@ -313,8 +318,20 @@ class Terms:
                 return x.args[0]
             case "ge":
                 return self.non_negative(self.plus(self.scale(x.args[0], -1), -1))
+            case "zero":
+                return self._nonzero(x)
             case _:
                 return self._make("not", BOOL, (x,), None)
+
+    def _nonzero(self, zero: Term) -> Term:
+        """What is never negative, or never positive, is at least 1 from 0."""
+        total = zero.args[0]
+        low, high = self.range(total)
+        if low >= 0:
+            return self.non_negative(self.plus(total, -1))
+        if high <= 0:
+            return self.non_negative(self.plus(self.scale(total, -1), -1))
+        return self._make("not", BOOL, (zero,), None)
 
     def both(self, *parts: Term) -> Term:
         """All of ``parts``."""
@@ -388,25 +405,6 @@ class Terms:
             total = self.add(total, product)
         return total
 
-    def transform(self, term: Term, leaf: Callable[[Term], Term], memo: dict[Term, Term]) -> Term:
-        """The term with every symbol replaced."""
-        found = memo.get(term)
-        if found is None:
-            if term.kind == "symbol":
-                found = leaf(term)
-            elif not term.args:
-                found = term
-            else:
-                args = tuple([self.transform(arg, leaf, memo) for arg in term.args])
-                same = all(a is b for a, b in zip(args, term.args, strict=True))
-                found = term if same else self.rebuild(term, args)
-            memo[term] = found
-        return found
-
-    def substitute(self, term: Term, mapping: Mapping[Term, Term]) -> Term:
-        """The term with some symbols replaced."""
-        return self.transform(term, lambda symbol: mapping.get(symbol, symbol), {})
-
     def rename(self, term: Term, thread: int) -> Term:
         """What the term is for another thread: every symbol that is not shared gets a copy."""
         found = self._renamed.get((term, thread))
@@ -415,7 +413,9 @@ class Terms:
         if self.is_shared(term):
             found = term
         elif term.kind == "symbol":
-            found = self._make("symbol", term.sort, (), f"{term.data}@{thread}")
+            found = self._make(
+                "symbol", term.sort, (), (f"{show(term)}@{thread}", term.number, thread)
+            )
             self._origins[found] = term, thread
             self._shared[found] = False
             if term.sort == INT:
@@ -467,11 +467,12 @@ def show(term: Term) -> str:
         case "ite":
             condition, x, y = map(show, term.args)
             return f"({x} if {condition} else {y})"
-        case "apply" | "vector":
-            name: Any = term.data if term.kind == "apply" else term.data[0]  # type: ignore[index]
-            return f"{name}({', '.join(map(show, term.args))})"
-        case "symbol":
-            return str(term.data)
+        case "apply":
+            return f"{term.data}({', '.join(map(show, term.args))})"
+        case "vector" | "symbol":
+            assert isinstance(term.data, tuple)
+            name = str(term.data[0])
+            return f"{name}({', '.join(map(show, term.args))})" if term.args else name
         case kind:
             return kind
 

@@ -6,102 +6,135 @@ to run, and second because a solver finds them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from random import Random
 
 from heald.artifact import Symbol
+from heald.proof.context import Context
 from heald.proof.explain import closure
-from heald.proof.records import Execution
 from heald.proof.result import Content, Suspect
 from heald.proof.solver import Model, Solver
-from heald.proof.terms import BOOL, INT, Term, Terms
+from heald.proof.terms import BOOL, INT, Term
 
+_SMALL = (2, 3, 3, 5, 8)
 _SIZES = (3, 8, 40, 70_000, None)
-_RLIMIT = 2_000_000
-_MOST_THREADS = 1 << 40
+_RLIMIT = 300_000
+_TIMEOUT_MS = 1_500
+_MOST = 2
+_WORD = range(-(1 << 63), 1 << 63)
 
 
-class Seeker:
-    """Looks for launches in which formulas are true.
+def seek(
+    c: Context,
+    question: Sequence[Term],
+    copies: Sequence[int | None],
+    facts: Sequence[Term],
+    *,
+    also: Mapping[Term, Term] | None = None,
+) -> tuple[Suspect, ...]:
+    """Launches in which all terms of a question are true, small ones first.
 
     Args:
-        terms: of the execution.
-        found: the execution.
+        c: the attempt.
+        question: what is suspected.
+        copies: how the threads to watch are renamed.
         facts: about the launch.
-        loads: what is known of numbers read, as for the question.
+        also: what is known of numbers read, as for the question.
     """
+    made: list[Suspect] = []
+    solver = _solver(c, also)
+    known = [i for thread in copies if thread for i in _renamed(c, thread)]
+    solver.add([*facts, *c.invariants, *known])
+    solver.prepare(question)
+    for bounds in (*_fixed(c, facts), *map(partial(_bounds, c), _SIZES)):
+        answer = solver.check([*question, *bounds], model=True)
+        if answer.status != "sat" or answer.model is None:
+            continue
+        suspect = _suspect(c, answer.model, question, copies)
+        if suspect is not None and suspect not in made:
+            made.append(suspect)
+        if len(made) == _MOST:
+            break
+    return tuple(made)
 
-    def __init__(
-        self, terms: Terms, found: Execution, facts: Sequence[Term], loads: dict[Term, Term]
-    ) -> None:
-        self.terms = terms
-        self.found = found
-        self.facts = list(facts)
-        self.loads = loads
 
-    def suspects(
-        self, formulas: Sequence[Term], copies: Sequence[int | None], *, most: int = 2
-    ) -> tuple[Suspect, ...]:
-        """Up to ``most`` launches; ``copies`` says how the threads to watch are renamed."""
-        made: list[Suspect] = []
-        solver = Solver(self.terms, also=self.loads, exact=True, rlimit=_RLIMIT)
-        solver.add(self.facts)
-        solver.prepare(formulas)
-        for size in _SIZES:
-            bounds = list(self._bounds(size))
-            answer = solver.check([*formulas, *bounds], model=True)
-            if answer.status != "sat" or answer.model is None:
+def _solver(c: Context, also: Mapping[Term, Term] | None = None) -> Solver:
+    made = Solver(c.terms, also=also or {}, exact=True, rlimit=_RLIMIT)
+    made.limit_time(_TIMEOUT_MS)
+    return made
+
+
+def _fixed(c: Context, facts: Sequence[Term]) -> Iterator[list[Term]]:
+    """Small launches, one after another: where sizes are numbers, products are sums."""
+    chance = Random(len(facts))
+    solver = _solver(c)
+    solver.add(facts)
+    for size in _SMALL:
+        chosen: list[Term] = []
+        for symbol in c.found.symbols.values():
+            low, high = c.terms.range(symbol)
+            number = c.terms.integer(chance.randint(max(low, -1), min(high, size)))
+            choice = c.terms.same(symbol, number)
+            if solver.check([*chosen, choice]).status == "sat":
+                chosen.append(choice)
+        answer = solver.check([*chosen, *_bounds(c, 2 * size * size)], model=True)
+        if answer.status == "sat" and answer.model is not None:
+            numbers = {s: answer.model.number(s) for s in c.found.symbols.values()}
+            yield [c.terms.same(s, c.terms.integer(n)) for s, n in numbers.items()]
+
+
+def _renamed(c: Context, thread: int) -> Iterator[Term]:
+    return (c.terms.rename(i, thread) for i in c.invariants)
+
+
+def _bounds(c: Context, size: int | None) -> list[Term]:
+    if size is None:
+        return []
+    return [c.terms.between(-size, symbol, size) for symbol in c.found.symbols.values()]
+
+
+def _suspect(
+    c: Context, model: Model, question: Sequence[Term], copies: Sequence[int | None]
+) -> Suspect | None:
+    numbers = {symbol: model.number(term) for symbol, term in c.found.symbols.items()}
+    axes = range(c.kernel.rank)
+    dims = tuple(numbers[Symbol("dim", axis=axis)] for axis in axes) or (2,)
+    threads = tuple(
+        tuple(model.number(_of(c, t, copy)) for t in c.found.threads) for copy in copies
+    )
+    kept = tuple((s, n) for s, n in sorted(numbers.items()) if s.kind != "dim")
+    contents = tuple(_contents(c, model, question, copies))
+    every = [*numbers.values(), *(n for x in contents for n in (*x.index, x.value))]
+    if any(n not in _WORD for n in every):
+        return None
+    return Suspect(dims, kept, contents, threads)
+
+
+def _of(c: Context, term: Term, copy: int | None) -> Term:
+    return term if copy is None else c.terms.rename(term, copy)
+
+
+def _contents(
+    c: Context, model: Model, question: Sequence[Term], copies: Sequence[int | None]
+) -> Iterator[Content]:
+    """Numbers read on the way, where the question speaks of them."""
+    spoken = closure(c.terms, c.found, question)
+    placed: set[tuple[object, ...]] = set()
+    for copy in copies:
+        for access in c.found.accesses:
+            if access.root.kind != "parameter":
                 continue
-            suspect = self._suspect(answer.model, formulas, copies)
-            if suspect not in made:
-                made.append(suspect)
-            if len(made) == most:
-                break
-        return tuple(made)
-
-    def _bounds(self, size: int | None) -> Iterable[Term]:
-        if size is None:
-            return
-        terms = self.terms
-        for symbol in self.found.symbols.values():
-            yield terms.between(-size, symbol, size)
-
-    def _suspect(
-        self, model: Model, formulas: Sequence[Term], copies: Sequence[int | None]
-    ) -> Suspect:
-        numbers = {symbol: model.number(term) for symbol, term in self.found.symbols.items()}
-        rank = self.found.kernel.rank
-        dims = tuple(numbers[Symbol("dim", axis=axis)] for axis in range(rank)) or (2,)
-        threads = tuple(
-            tuple(model.number(self._of(t, copy)) for t in self.found.threads) for copy in copies
-        )
-        kept = tuple((s, n) for s, n in sorted(numbers.items()) if s.kind != "dim")
-        return Suspect(dims, kept, tuple(self._contents(model, formulas, copies)), threads)
-
-    def _of(self, term: Term, copy: int | None) -> Term:
-        return term if copy is None else self.terms.rename(term, copy)
-
-    def _contents(
-        self, model: Model, formulas: Sequence[Term], copies: Sequence[int | None]
-    ) -> Iterable[Content]:
-        """Numbers read on the way, where the formulas speak of them."""
-        spoken = closure(self.terms, self.found, formulas)
-        placed: set[Any] = set()
-        for copy in copies:
-            for access in self.found.accesses:
-                if access.root.kind != "parameter":
+            for k, number in enumerate(access.result):
+                term = _of(c, number, copy)
+                if term not in spoken or term.sort not in (INT, BOOL):
                     continue
-                for k, number in enumerate(access.result):
-                    term = self._of(number, copy)
-                    if term not in spoken or term.sort not in (INT, BOOL):
-                        continue
-                    index = tuple(model.number(self._of(i, copy)) for i in access.index)
-                    parameter, leaf = access.root.key
-                    assert isinstance(parameter, int)
-                    assert isinstance(leaf, int)
-                    place = parameter, leaf, index, (access.leaf or 0) + k
-                    if place not in placed:
-                        placed.add(place)
-                        value = model.holds(term) if term.sort == BOOL else model.number(term)
-                        value = int(value)
-                        yield Content(*place, value)
+                index = tuple(model.number(_of(c, i, copy)) for i in access.index)
+                parameter, leaf = access.root.key
+                assert isinstance(parameter, int)
+                assert isinstance(leaf, int)
+                place = parameter, leaf, index, (access.leaf or 0) + k
+                if place not in placed:
+                    placed.add(place)
+                    value = model.holds(term) if term.sort == BOOL else model.number(term)
+                    yield Content(*place, int(value))

@@ -1,0 +1,141 @@
+"""Bounds, divisions, assertions, handles, and indices that overflow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from heald.ir import Op
+from heald.passes.intervals import Intervals
+from heald.proof.conditions import Clause
+from heald.proof.context import Context, Item, Open, Stage, merge_suspects
+from heald.proof.explain import closure
+from heald.proof.records import Obligation
+from heald.proof.result import Finding, Live, Suspect
+from heald.proof.terms import Term
+from heald.proof.witness import seek
+
+PROPERTY_OF = {
+    "bounds": "bounds",
+    "division": "division",
+    "step": "division",
+    "assertion": "assertions",
+    "handle": "handles",
+}
+_MOST_OVERFLOWS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What the interval analysis says: always, or under clauses."""
+
+    always: frozenset[Op] = frozenset()
+    under: frozenset[Op] = frozenset()
+    clauses: tuple[Clause, ...] = ()
+
+    @classmethod
+    def of(cls, found: Intervals, clauses: Sequence[Clause], *, infer: bool) -> Settled:
+        """The verdicts of the analysis; conditional ones only where conditions are allowed."""
+        under = found.proved_under if infer else frozenset()
+        return cls(found.proved, under, tuple(clauses))
+
+
+def judge_obligations(c: Context, settled: Settled, wanted: Sequence[str]) -> None:
+    """Prove obligations, or leave them open in their stages."""
+    by_property: dict[str, list[Obligation]] = {}
+    for obligation in c.found.obligations:
+        name = PROPERTY_OF[obligation.kind]
+        if name not in wanted or obligation.op in settled.always:
+            continue
+        if obligation.kind == "handle":
+            _judge_handle(c, obligation)
+        elif obligation.op in settled.under:
+            c.stages[name].demand(settled.clauses)
+        else:
+            by_property.setdefault(name, []).append(obligation)
+    for name, rest in by_property.items():
+        _judge(c, name, rest)
+
+
+def _judge(c: Context, name: str, obligations: Sequence[Obligation]) -> None:
+    stage = c.stages[name]
+    items = [((*o.path, *o.known), o.goal) for o in obligations]
+    left = c.open_of([c.wrong(item) for item in items], c.facts(name))
+    for k in left:
+        known = c.request.infer and c.holds(items[k], c.facts(name), deep=False)
+        if not known and not c.infer(items[k], stage, usual=False):
+            _leave_open(c, name, obligations[k], items[k])
+
+
+def _leave_open(c: Context, name: str, obligation: Obligation, item: Item) -> None:
+    stage = c.stages[name]
+    question = [*item[0], c.terms.negate(item[1])]
+    op = c.ids[obligation.op]
+    finding = c.finding(name, op, [item[1]], question, axis=obligation.axis)
+
+    def look() -> tuple[Suspect, ...]:
+        return seek(c, question, [None], c.facts(name))
+
+    found = Open(finding, look)
+    for k, known in enumerate(stage.open):
+        if (known.finding.op, known.finding.axis) == (finding.op, finding.axis):
+            stage.open[k] = merge_suspects(known, found)
+            return
+    stage.open.append(found)
+
+
+def _judge_handle(c: Context, obligation: Obligation) -> None:
+    """A handle that is a parameter can be looked up before the launch."""
+    stage = c.stages["handles"]
+    (handle,) = obligation.numbers
+    kind = obligation.op.attrs["kind"]
+    assert isinstance(kind, int)
+    for symbol, term in c.found.symbols.items():
+        if term is handle and symbol.kind == "value":
+            stage.live.append(Live(symbol.parameter, symbol.leaf, kind))
+            return
+    finding = Finding("handles", c.ids[obligation.op], reason="handle")
+    stage.open.append(Open(finding, tuple))
+
+
+# -- overflow of indices ---------------------------------------------------------------------------
+
+
+def judge_overflows(c: Context) -> None:
+    """An index must be the exact result of its arithmetic wherever its access succeeds."""
+    stage = c.stages["overflow"]
+    if not c.found.turns:
+        return
+    for access in _accesses(c):
+        seen = closure(c.terms, c.found, access.numbers)
+        turns = [turn for turn in c.found.turns if turn in seen]
+        goal = c.terms.both(*(c.terms.zero(turn) for turn in turns))
+        item = ((*access.path, *access.known), goal)
+        if turns and not c.holds(item, c.facts()):
+            _leave_overflow(c, stage, access, turns, item)
+        if len(stage.open) == _MOST_OVERFLOWS:
+            return
+
+
+def _leave_overflow(
+    c: Context, stage: Stage, access: Obligation, turns: Sequence[Term], item: Item
+) -> None:
+    question = [*item[0], c.terms.negate(item[1])]
+    culprits = tuple(dict.fromkeys(c.ids[c.found.turns[turn]] for turn in turns))
+    op = c.ids[access.op]
+    finding = Finding("overflow", op, reason="overflow", sources=culprits, culprits=culprits)
+    stage.open.append(Open(finding, lambda: seek(c, question, [None], c.facts())))
+
+
+def _accesses(c: Context) -> list[Obligation]:
+    """The last bounds obligation of each access, at which all others of it are known."""
+    last: dict[Op, Obligation] = {}
+    for obligation in c.found.obligations:
+        if obligation.kind == "bounds":
+            numbers = obligation.numbers[:1]
+            before = last.get(obligation.op)
+            if before is not None:
+                numbers = tuple(dict.fromkeys((*before.numbers, *numbers)))
+            known = (*obligation.known, obligation.goal)
+            last[obligation.op] = replace(obligation, numbers=numbers, known=known)
+    return list(last.values())
