@@ -6,7 +6,7 @@ Accesses of which the indices differ by constants are looked at together: of `u[
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -57,14 +57,19 @@ def conditions_of(body: WideBody, stretches: Iterable[Stretch]) -> Conditions:
     """Conditions under which stretches lie inside, those that all threads of a row share first."""
     found = Conditions([], [])
     even: list[str] = []
+    launched: dict[Value, list[Stretch]] = {}
     for one in stretches:
         step = body.step(one.root)
         if body.is_ragged(one.access.array) or step is None or (step and body.mask is not None):
             found.lanes += _lane_conditions(body, one)
+        elif step and one.root in body.uniformity.exact:
+            launched.setdefault(one.root, []).append(one)
         elif step:
             even += _even_conditions(body, one, step)
         else:
             found.shared += _shared_conditions(body, one)
+    for root, group in launched.items():
+        found.shared = [_launch_condition(body, root, group, found.shared)]
     found.shared += even
     return found
 
@@ -115,15 +120,38 @@ def _even_conditions(body: WideBody, one: Stretch, step: int) -> list[str]:
     """Of an index that grows evenly: the least and the greatest of all lanes."""
     w, extent = body.writer, one.access.names.extents[one.axis]
     reach = step * (body.width - 1)
-    low, high = one.low + min(reach, 0), one.high + max(reach, 0)
-    if one.root not in body.uniformity.exact:
-        ends = (_moved(body, one.root, offset) for offset in (low, high))
-        return [w.ins(f"icmp ult i64 {end}, {extent}") for end in ends]
-    # A launch index is not negative and far from 2^63.
-    base = body.extend(one.root)
-    last = w.ins(f"add i64 {base}, {high}")
-    found = [w.ins(f"icmp slt i64 {last}, {extent}")]
-    return found if low >= 0 else [w.ins(f"icmp sge i64 {base}, {-low}"), *found]
+    offsets = (one.low + min(reach, 0), one.high + max(reach, 0))
+    ends = (_moved(body, one.root, offset) for offset in offsets)
+    return [w.ins(f"icmp ult i64 {end}, {extent}") for end in ends]
+
+
+def _launch_condition(
+    body: WideBody, root: Value, stretches: Iterable[Stretch], others: Sequence[str]
+) -> str:
+    """One comparison for all indices that are the launch index plus constants, and ``others``.
+
+    With low the least of the constants, the index must be at least -low and less than each extent
+    minus its greatest constant.  Moved by low it must be less, as an unsigned number, than the
+    least of those moved too; that is 0 where ``others`` fail.  It is the same for a whole row, so
+    it is computed before its loop.
+    """
+    w = body.writer
+    step = body.step(root)
+    assert step == 1
+    low, limits = 0, []
+    for one in stretches:
+        low = min(low, one.low)
+        last = one.high + body.width - 1
+        limits.append(w.ins(f"sub i64 {one.access.names.extents[one.axis]}, {last}"))
+    least = reduce(lambda a, b: w.ins(f"call i64 @llvm.smin.i64(i64 {a}, i64 {b})"), limits)
+    room = w.ins(f"add i64 {least}, {low}")
+    room = w.ins(f"call i64 @llvm.smax.i64(i64 {room}, i64 0)")
+    if others:
+        room = w.ins(f"select i1 {conjunction(body, others)}, i64 {room}, i64 0")
+    place = body.extend(root)
+    if low:
+        place = w.ins(f"add i64 {place}, {low}")
+    return w.ins(f"icmp ult i64 {place}, {room}")
 
 
 def _lane_conditions(body: WideBody, one: Stretch) -> list[str]:
