@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import typing
 from collections.abc import Callable, Iterator
 from math import prod
@@ -27,6 +26,16 @@ from heald.api.array_input import (
 )
 from heald.api.array_types import annotation, is_type, public_type
 from heald.api.array_views import reshape_extents, transpose_layout, view_layout
+from heald.api.device_memory import (
+    copy_on_gpu,
+    cuda_interface,
+    fetch,
+    fill_on_gpu,
+    new_memory,
+    put_back,
+    read_bytes,
+    write_bytes,
+)
 from heald.api.indexing import find_view, key_text
 from heald.api.scalars import is_number
 from heald.api.struct import make_value, spell, take_leaves
@@ -35,7 +44,6 @@ from heald.runtime import (
     Allocation,
     Device,
     ForeignMemory,
-    allocate,
     byte_size,
     byte_span,
     codec_of,
@@ -280,7 +288,7 @@ class array:  # noqa: N801 - the name that users know
         if shape:
             return self._view(self._ptr + offset, shape, strides)
         codec = codec_of(self._element)
-        data = ctypes.string_at(self._ptr + offset, codec.itemsize)
+        data = read_bytes(self._device, self._ptr + offset, codec.itemsize)
         return make_value(self._element, codec.decode(data), f"element {key_text(key)} of an array")
 
     def __setitem__(self, key: Key, value: Any) -> None:
@@ -295,7 +303,7 @@ class array:  # noqa: N801 - the name that users know
                 view.fill_(value)
             return
         data = self._encode(value, f"element {key_text(key)} of an array of {spell(self._element)}")
-        ctypes.memmove(self._ptr + offset, data, len(data))
+        write_bytes(self._device, self._ptr + offset, data)
         self._mark_written(offset, offset + len(data))
 
     def __iter__(self) -> Iterator[Any]:
@@ -359,7 +367,8 @@ class array:  # noqa: N801 - the name that users know
     # -- contents ----------------------------------------------------------------------------------
 
     def numpy(self) -> NDArray:
-        """A numpy array that shares the memory, with the axes of vectors and matrices last.
+        """A numpy array that shares the memory, with the axes of vectors and matrices last; a copy
+        of the memory of a GPU.
 
         Structs give records.  bfloat16 gives a float32 copy that cannot be written, as numpy has no
         such type.
@@ -370,28 +379,41 @@ class array:  # noqa: N801 - the name that users know
             return copy
         return self.carriers()
 
-    def carriers(self) -> NDArray:
-        """As :meth:`numpy`, but bfloat16 as uint16, its bits: always the memory itself."""
+    def carriers(self, *, fresh: bool = False) -> NDArray:
+        """As :meth:`numpy`, but bfloat16 as uint16, its bits: the memory itself, or a copy of a
+        GPU's.  ``fresh`` says that all elements will be overwritten, so none needs to be fetched.
+        """
         t = numpy_dtype(self._element)
         inner = contiguous_strides(t.shape, t.base.itemsize)
-        return self._expose(t.base, self._shape + t.shape, self._strides + inner)
+        return self._expose(t.base, self._shape + t.shape, self._strides + inner, fresh)
 
-    def raw(self) -> NDArray:
-        """The memory as a numpy array of pieces of the size of an element, whatever they mean."""
+    def raw(self, *, fresh: bool = False) -> NDArray:
+        """The same as pieces of the size of an element, whatever they mean."""
         size = self.itemsize
         piece = np.dtype(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
-        return self._expose(piece, self._shape, self._strides)
+        return self._expose(piece, self._shape, self._strides, fresh)
 
-    def _expose(self, dtype: np.dtype[Any], shape: tuple[int, ...], strides: Any) -> NDArray:
+    def _expose(
+        self, dtype: np.dtype[Any], shape: tuple[int, ...], strides: Any, fresh: bool
+    ) -> NDArray:
         low, high = byte_span(self._shape, self._strides, self.itemsize)
         if low == high:
             return np.empty(shape, dtype)
         self._mark_written(low, high)
-        memory = memory_bytes(self._ptr + low, high - low, self._owner, read_only=self._read_only)
+        if not self._device.is_cuda:
+            memory = memory_bytes(
+                self._ptr + low, high - low, self._owner, read_only=self._read_only
+            )
+        elif fresh and self.is_contiguous:
+            memory = np.zeros(high - low, np.uint8)
+        else:
+            memory = fetch(self._device, self._ptr + low, high - low)
         return np.ndarray(shape, dtype, memory, -low, strides)
 
     def list(self) -> list[Any]:
         """All elements in order, as Python numbers or host values."""
+        if self._device.is_cuda:
+            return self.to("cpu").list()
         if isinstance(self._element, Scalar):
             return self.numpy().ravel().tolist()
         flat = self.contiguous().flatten()
@@ -408,9 +430,7 @@ class array:  # noqa: N801 - the name that users know
         self._check_writable()
         if isinstance(self._element, Struct) and is_number(value) and value == 0:
             return self.zero_()
-        data = self._encode(value, f"an array of {spell(self._element)}")
-        raw = self.raw()
-        raw[...] = np.frombuffer(data, raw.dtype)[0]
+        self._repeat(self._encode(value, f"an array of {spell(self._element)}"))
         return self
 
     def zero_(self) -> array:
@@ -420,9 +440,13 @@ class array:  # noqa: N801 - the name that users know
             LaunchError: the array is read-only (H0705).
         """
         self._check_writable()
-        raw = self.raw()
-        raw[...] = np.zeros(1, raw.dtype)[0]
+        self._repeat(bytes(self.itemsize))
         return self
+
+    def _repeat(self, element: bytes) -> None:
+        if not fill_on_gpu(self._device, self._ptr, (self._shape, self._strides), element):
+            raw = self.raw(fresh=True)
+            self._put(raw, np.frombuffer(element, raw.dtype)[0])
 
     def assign(self, source: Any) -> array:
         """Copy from an array, or from anything an array can be made of, of the same shape.
@@ -437,7 +461,7 @@ class array:  # noqa: N801 - the name that users know
                 raise bad_shape(
                     f"an array of shape {self._shape} cannot be assigned shape {source._shape}"
                 )
-            _move(self.raw(), source.raw())
+            self._copy(source)
             return self
         given = _read(source, self._element, None)
         if given.shape != self._shape:
@@ -445,8 +469,25 @@ class array:  # noqa: N801 - the name that users know
                 f"an array of shape {self._shape} cannot be assigned data of shape {given.shape}",
                 "a single value for all elements is set with fill_",
             )
-        _move(self.carriers(), given.values)
+        self._put(self.carriers(fresh=True), given.values)
         return self
+
+    def _copy(self, source: array) -> None:
+        """Copy all elements of an array of the same shape and element type."""
+        if self._device == source._device and self.is_contiguous and source.is_contiguous:
+            size = byte_size(self._shape, self.itemsize)
+            if copy_on_gpu(self._device, self._ptr, source._ptr, size):
+                return
+        self._put(self.raw(fresh=True), source.raw())
+
+    def _put(self, host: NDArray, values: Any) -> None:
+        """Assign all elements through what :meth:`raw` or :meth:`carriers` gave."""
+        _move(host, values)
+        self.put_back(host)
+
+    def put_back(self, host: NDArray) -> None:
+        """Let changes of what :meth:`raw` or :meth:`carriers` gave count on a GPU, too."""
+        put_back(self._device, self._ptr, (self._shape, self._strides), self.itemsize, host)
 
     def clone(self, device: Any = None) -> array:
         """A contiguous copy, on the same device or another."""
@@ -469,8 +510,12 @@ class array:  # noqa: N801 - the name that users know
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        if isinstance(self._element, Struct) or leaves(self._element)[0] is bf16:
-            # numpy then asks __array__, which says these types exactly.
+        if (
+            isinstance(self._element, Struct)
+            or leaves(self._element)[0] is bf16
+            or self._device.is_cuda
+        ):
+            # numpy then asks __array__, which says these types exactly, and copies from a GPU.
             raise AttributeError("__array_interface__")
         interface: dict[str, Any] = self.carriers().__array_interface__
         return interface
@@ -481,16 +526,26 @@ class array:  # noqa: N801 - the name that users know
         ``stream``, ``max_version``, ``dl_device`` and ``copy`` as DLPack says.
 
         Raises:
-            BufferError: structs; another device; read-only memory where ``max_version`` is too old
-                to say so.
+            BufferError: structs; another device, or a GPU; read-only memory where ``max_version``
+                is too old to say so.
         """
+        if self._device.is_cuda:
+            raise BufferError("memory of a GPU is shared by __cuda_array_interface__")
         from heald.api.dlpack import export  # noqa: PLC0415 - it is made of arrays
 
         return export(self, options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Memory of the host, in the words of DLPack."""
-        return (1, 0)
+        """The device, in the words of DLPack."""
+        return (2, self._device.ordinal) if self._device.is_cuda else (1, 0)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if isinstance(self._element, Struct) or not self._device.is_cuda:
+            raise AttributeError("__cuda_array_interface__")
+        return cuda_interface(
+            self._element, (self._shape, self._strides), self._ptr, self._read_only
+        )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         mine = self.numpy()
@@ -525,7 +580,7 @@ def _move(dest: NDArray, source: NDArray) -> None:
 def _restore(dtype: Any, shape: tuple[int, ...], content: bytes, device: str) -> array:
     made = new_array(element_of(dtype), shape, get_device(device))
     if content:
-        ctypes.memmove(made.ptr, content, len(content))
+        write_bytes(made.device, made.ptr, content)
     return made
 
 
@@ -579,9 +634,9 @@ def new_array(
         DeviceError: not enough memory (H0802).
     """
     itemsize = size_of(element)
-    memory = allocate(byte_size(shape, itemsize), zeroed=zeroed, tracked=device.is_sim)
+    ptr, memory = new_memory(device, byte_size(shape, itemsize), zeroed=zeroed)
     strides = contiguous_strides(shape, itemsize)
-    return make_array(element, memory.ptr, shape, strides, device, memory)
+    return make_array(element, ptr, shape, strides, device, memory)
 
 
 def _from_data(
@@ -592,8 +647,16 @@ def _from_data(
         # Copying records skips the bytes between their fields; zeros make those the same always.
         padded = isinstance(given.element, Struct)
         made = new_array(given.element, given.shape, device, zeroed=padded)
-        made.carriers()[...] = given.values
+        made._put(made.carriers(fresh=True), given.values)
         return made
+    if device.is_cuda:
+        raise TypingError(
+            Diagnostic(
+                "H0712",
+                f"memory of the host cannot be shared with '{device}'",
+                hint=f"copy it there: wp.array(data, device='{device}')",
+            )
+        )
     return _share(data, given, device)
 
 

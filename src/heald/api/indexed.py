@@ -175,7 +175,7 @@ class indexedarray:  # noqa: N801 - the name that users know
     def contiguous(self) -> array:
         """The elements as an array of their own."""
         made = new_array(self.element_type, self._shape, self.device)
-        made.raw()[...] = self._data.raw()[self._mesh()]
+        made._put(made.raw(fresh=True), self._data.raw()[self._mesh()])
         return made
 
     def numpy(self) -> NDArray:
@@ -197,7 +197,9 @@ class indexedarray:  # noqa: N801 - the name that users know
         if self._data.read_only:
             raise LaunchError(read_only_error("this array"))
         whole = new_array(self.element_type, self._shape, self.device).assign(source)
-        self._data.raw()[self._mesh()] = whole.raw()
+        host = self._data.raw()
+        host[self._mesh()] = whole.raw()
+        self._data.put_back(host)
         return self
 
     def fill_(self, value: Any) -> indexedarray:

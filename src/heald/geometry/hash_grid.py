@@ -96,6 +96,8 @@ class HashGrid:
         """Sort ``points`` into cells of width ``radius`` (of the divided period in a periodic
         grid).
 
+        Cells are found on the device; on a GPU the keys are sorted by the host.
+
         Queries with other radii work too; they look at more or larger cells.
 
         Args:
@@ -146,9 +148,8 @@ class HashGrid:
             *(np.float32(w) for w in width),
             np.int32(self.periodic is not None),
         ]
-        arrays = [
-            wp.array(a, dtype=wp.int32, device=self.device, copy=False) for a in (starts, ids)
-        ]
+        copy = self.device.is_cuda
+        arrays = [wp.array(a, dtype=wp.int32, device=self.device, copy=copy) for a in (starts, ids)]
         self._count = len(ids)
         if self._handle is None:
             self._handle = resources.register(self.device, KIND, scalars, arrays)

@@ -1,0 +1,191 @@
+"""Arrays on a GPU, whose memory is reached by copies: with a driver that keeps it on the host."""
+# ruff: noqa: N802, N815 - the fake driver has the names of the real one
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import heald as wp
+from heald.diagnostics import HealdError
+from heald.runtime.cuda import devices
+from heald.runtime.cuda.devices import Discovery, Gpu
+from heald.runtime.device import Device
+
+BASE = 1 << 40
+"""Added to every address, so that the host cannot use one by accident."""
+
+
+class Fake:
+    """A driver of one GPU; counts the bytes that cross to and from the host."""
+
+    is_usable = True
+
+    def __init__(self) -> None:
+        self.blocks: dict[int, Any] = {}
+        self.fetched = self.sent = 0
+
+    def __call__(self, name: str, *arguments: Any) -> None:
+        getattr(self, name, lambda *_: None)(*arguments)
+
+    def attempt(self, name: str, *arguments: Any) -> None:
+        self(name, *arguments)
+
+    def cuMemAlloc_v2(self, place: Any, size: Any) -> None:
+        block = ctypes.create_string_buffer(b"\xa5" * size.value)
+        place._obj.value = ctypes.addressof(block) + BASE
+        self.blocks[place._obj.value] = block
+
+    def cuMemFree_v2(self, address: Any) -> None:
+        del self.blocks[address.value]
+
+    def _check(self, ptr: int, size: int) -> int:
+        for start, block in self.blocks.items():
+            if start <= ptr and ptr + size <= start + len(block):
+                return ptr - BASE
+        raise AssertionError("outside every allocation")
+
+    def cuMemcpyDtoH_v2(self, host: Any, ptr: Any, size: Any) -> None:
+        self.fetched += size.value
+        ctypes.memmove(host.value, self._check(ptr.value, size.value), size.value)
+
+    def cuMemcpyHtoD_v2(self, ptr: Any, host: Any, size: Any) -> None:
+        self.sent += size.value
+        ctypes.memmove(self._check(ptr.value, size.value), host.value, size.value)
+
+    def cuMemcpyDtoD_v2(self, dest: Any, source: Any, size: Any) -> None:
+        places = [self._check(p.value, size.value) for p in (dest, source)]
+        ctypes.memmove(*places, size.value)
+
+    def cuMemsetD8_v2(self, ptr: Any, value: Any, count: Any) -> None:
+        data = bytes(value) * count.value
+        ctypes.memmove(self._check(ptr.value, len(data)), data, len(data))
+
+    cuMemsetD16_v2 = cuMemsetD32_v2 = cuMemsetD8_v2
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    fake: Any = Fake()
+    gpu = Gpu(fake, Device("cuda:0", "a GPU", "cuda"))
+    monkeypatch.setattr(devices, "discover", lambda: Discovery((gpu,)))
+    return fake
+
+
+@pytest.mark.parametrize("dtype", [wp.float32, wp.float64, wp.float16, wp.int8, wp.bool, wp.uint64])
+def test_numbers_go_there_and_back(driver: Fake, dtype: Any) -> None:
+    data = np.arange(12).reshape(3, 4).astype(np.float32)
+    a = wp.array(data, dtype=dtype, device="cuda:0")
+    assert a.device == "cuda:0"
+    assert a.ptr >= BASE
+    assert driver.fetched == 0, "what is overwritten is not fetched"
+    np.testing.assert_array_equal(a.numpy(), wp.array(data, dtype=dtype).numpy())
+    np.testing.assert_array_equal(np.asarray(a), a.numpy())
+    assert a.list() == wp.array(data, dtype=dtype).list()
+
+
+def test_bfloat16_vectors_and_structs(driver: Fake) -> None:
+    @wp.struct
+    class Pair:
+        a: wp.int8
+        b: wp.vec2
+
+    half = wp.array([1.5, 2.5], dtype=wp.bfloat16, device="cuda:0")
+    assert half.numpy().tolist() == [1.5, 2.5]
+    points = wp.array([[1, 2, 3], [4, 5, 6]], dtype=wp.vec3, device="cuda:0")
+    assert points[1] == wp.vec3(4.0, 5.0, 6.0)
+    points[0] = wp.vec3(7.0, 8.0, 9.0)
+    assert points.list() == [wp.vec3(7.0, 8.0, 9.0), wp.vec3(4.0, 5.0, 6.0)]
+    pairs = wp.array([Pair(a=1, b=wp.vec2(2.0, 3.0))], device="cuda:0")
+    assert pairs[0].b == wp.vec2(2.0, 3.0)
+    raw = bytes(driver.blocks[pairs.ptr])[:12]
+    assert raw[1:4] == b"\0\0\0", "padding is zero"
+
+
+def test_making_and_filling(driver: Fake) -> None:
+    assert wp.zeros(5, dtype=wp.float64, device="cuda:0").numpy().tolist() == [0.0] * 5
+    assert wp.full(4, 2.5, dtype=wp.float32, device="cuda:0").numpy().tolist() == [2.5] * 4
+    assert driver.sent == 0, "the driver fills"
+    assert wp.full(2, 7, dtype=wp.int64, device="cuda:0").numpy().tolist() == [7, 7]
+    assert wp.ones(2, dtype=wp.vec3, device="cuda:0").numpy().tolist() == [[1.0] * 3] * 2
+    empty = wp.zeros((0, 3), dtype=wp.float32, device="cuda:0")
+    assert empty.numpy().shape == (0, 3)
+    assert empty.fill_(1.0).list() == []
+
+
+def test_views_change_the_array_and_nothing_else(driver: Fake) -> None:
+    a = wp.array(np.arange(20, dtype=np.int32).reshape(4, 5), device="cuda:0")
+    expected = np.arange(20, dtype=np.int32).reshape(4, 5)
+    a[1:3, ::2].fill_(-1)
+    expected[1:3, ::2] = -1
+    a[::-1, 1].assign([100, 101, 102, 103])
+    expected[::-1, 1] = [100, 101, 102, 103]
+    a[0, 4] = 55
+    expected[0, 4] = 55
+    a[3] = [9, 8, 7, 6, 5]
+    expected[3] = [9, 8, 7, 6, 5]
+    np.testing.assert_array_equal(a.numpy(), expected)
+    assert a[0, -1] == 55
+    np.testing.assert_array_equal(a.transpose().numpy(), expected.T)
+    a.transpose().zero_()
+    assert not a.numpy().any()
+
+
+def test_copies_between_devices(driver: Fake) -> None:
+    host = wp.array(np.arange(6, dtype=np.float32))
+    there = host.to("cuda:0")
+    twin = there.clone()
+    crossed = driver.fetched + driver.sent
+    assert twin.ptr != there.ptr
+    wp.copy(twin, there, dest_offset=2, src_offset=0, count=3)
+    assert driver.fetched + driver.sent == crossed, "the GPU copies for itself"
+    assert twin.numpy().tolist() == [0, 1, 0, 1, 2, 5]
+    wp.copy(twin, twin, dest_offset=1, src_offset=0, count=5)
+    assert twin.numpy().tolist() == [0, 0, 1, 0, 1, 2]
+    wp.copy(host, twin)
+    assert host.numpy().tolist() == [0, 0, 1, 0, 1, 2]
+    with wp.ScopedDevice("cuda:0"):
+        assert wp.zeros_like(host).device == "cpu"
+        assert wp.zeros(2).device == "cuda:0"
+    assert pickle.loads(pickle.dumps(twin)).numpy().tolist() == [0, 0, 1, 0, 1, 2]
+
+
+def test_indexed_arrays(driver: Fake) -> None:
+    a = wp.array(np.arange(5, dtype=np.int32), device="cuda:0")
+    picked = wp.indexedarray(a, [[3, 0]])
+    assert picked.numpy().tolist() == [3, 0]
+    picked.assign([30, -1])
+    assert a.numpy().tolist() == [-1, 1, 2, 30, 4]
+
+
+def test_memory_is_freed(driver: Fake) -> None:
+    a = wp.zeros(100, device="cuda:0")
+    view = a[10:]
+    del a
+    assert len(driver.blocks) == 1
+    del view
+    assert not driver.blocks
+
+
+def test_what_other_libraries_see(driver: Fake) -> None:
+    a = wp.zeros((2, 3), dtype=wp.vec2, device="cuda:0")
+    seen = a.__cuda_array_interface__
+    assert seen["data"] == (a.ptr, False)
+    assert seen["shape"] == (2, 3, 2)
+    assert seen["strides"] == (24, 8, 4)
+    assert seen["typestr"] == "<f4"
+    assert a.__dlpack_device__() == (2, 0)
+    with pytest.raises(BufferError):
+        a.__dlpack__()
+    assert not hasattr(wp.zeros(2), "__cuda_array_interface__")
+    assert not hasattr(a, "__array_interface__")
+
+
+def test_memory_of_the_host_is_not_shared(driver: Fake) -> None:
+    with pytest.raises(HealdError, match="cannot be shared with 'cuda:0'") as caught:
+        wp.array(np.zeros(3, np.float32), device="cuda:0", copy=False)
+    assert caught.value.codes == ("H0712",)
