@@ -54,8 +54,15 @@ def build(
         condition=condition or LaunchCondition(),
         sites=sites_of(kernel),
         formats=formats_of(kernel),
-        work=estimate_work(kernel),
+        work=_work(kernel, wide),
     )
+
+
+def _work(kernel: Kernel, wide: Kernel | None) -> int:
+    """Rough instructions a thread; those of a vector are shared by its threads."""
+    width = 1 if wide is None else wide.attrs.get("width", 1)
+    assert isinstance(width, int)
+    return max(1, estimate_work(kernel) // width)
 
 
 def _code(kernel: Kernel, entry: str, target: Target, wide: Kernel | None, level: int) -> bytes:
