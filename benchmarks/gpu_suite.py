@@ -1,0 +1,125 @@
+"""Everything that needs a GPU, in one run: the tests marked ``gpu`` and a few figures.
+
+    python benchmarks/gpu_suite.py out.json [--commit HASH] [--workers N]
+
+Writes device, driver, date, commit, counts of tests and the figures.  The result that is shown in
+the documentation is ``benchmarks/results/gpu.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import heald as wp
+from heald.runtime.cuda import driver_version, gpu_of
+
+ROOT = Path(__file__).parent.parent
+STREAM = 1 << 28
+DEVICE = "cuda:0"
+
+
+@wp.kernel
+def add(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float)):
+    """One sum a thread: 12 bytes."""
+    i = wp.tid()
+    c[i] = a[i] + b[i]
+
+
+@wp.kernel
+def waves(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    """Exact transcendental functions."""
+    i = wp.tid()
+    y[i] = wp.sin(x[i]) * wp.exp(x[i])
+
+
+def milliseconds(run: Callable[[], object], repeats: int) -> float:
+    """The median time of a call; every launch waits for its kernel."""
+    run()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e3
+
+
+def figures() -> dict[str, float]:
+    """Wall times, the launch and the wait for it included."""
+    with wp.ScopedDevice(DEVICE):
+        start = time.perf_counter()
+        add.prepare()
+        cold = (time.perf_counter() - start) * 1e3
+        small = [wp.ones(32, dtype=float) for _ in range(3)]
+        arrays = [wp.ones(STREAM, dtype=float) for _ in range(3)]
+        launch = milliseconds(lambda: wp.launch(add, dim=32, inputs=small), 2000)
+        stream = milliseconds(lambda: wp.launch(add, dim=STREAM, inputs=arrays), 30)
+        assert float(arrays[2][STREAM - 1]) == 2.0
+        strided = [a[: STREAM // 2] for a in arrays[:2]] + [arrays[2][::2]]
+        guarded = milliseconds(lambda: wp.launch(add, dim=STREAM // 2, inputs=strided), 30)
+        x = wp.array(np.linspace(-3.0, 3.0, 1 << 22, dtype=np.float32))
+        wave = milliseconds(lambda: wp.launch(waves, dim=1 << 22, inputs=[x, wp.empty_like(x)]), 30)
+    return {
+        "first kernel, ms": cold,
+        "launch of 3 arrays and wait, us": launch * 1e3,
+        "c = a + b over 2^28, GB/s": 12 * STREAM / stream / 1e6,
+        "the same to every second element, Gelem/s": STREAM / 2 / guarded / 1e6,
+        "sin(x) exp(x) over 2^22, Gelem/s": (1 << 22) / wave / 1e6,
+    }
+
+
+def run_tests(workers: int) -> tuple[dict[str, int], list[str]]:
+    """Counts, and the names of tests that failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", "tests", "-n", str(workers)]
+        options = [f"--junitxml={report}", "-o", "filterwarnings=default", "--tb=short"]
+        subprocess.run(command + options, cwd=ROOT, check=False)
+        cases = list(ElementTree.parse(report).getroot().iter("testcase"))
+    kinds = {"failure": "failed", "error": "failed", "skipped": "skipped"}
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    failed = []
+    for case in cases:
+        (kind,) = {kinds[c.tag] for c in case if c.tag in kinds} or {"passed"}
+        counts[kind] += 1
+        if kind == "failed":
+            failed.append(f"{case.get('classname')}::{case.get('name')}")
+    return counts, failed
+
+
+def main() -> None:
+    """Run, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--workers", type=int, default=8)
+    given = parser.parse_args()
+    gpu = gpu_of(wp.get_device(DEVICE))
+    result: dict[str, Any] = {
+        "device": gpu.device.name,
+        "compute capability": "{}.{}".format(*gpu.capability),
+        "driver": driver_version(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "commit": given.commit,
+    }
+    result["figures"] = {name: round(value, 2) for name, value in figures().items()}
+    print(json.dumps(result, indent=2), flush=True)
+    result["tests"], result["failed"] = run_tests(given.workers)
+    given.output.write_text(json.dumps(result, indent=2) + "\n")
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

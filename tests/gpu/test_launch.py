@@ -1,0 +1,279 @@
+"""Launches on a GPU: faults, prints, atomics, resources, devices."""
+
+from __future__ import annotations
+
+import linecache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import heald as wp
+from heald.cli.demo import check_demo
+from heald.cli.demos import DEMOS
+from heald.diagnostics import (
+    HealdError,
+    KernelFault,
+    LaunchError,
+    OutOfBoundsError,
+)
+from heald.runtime import get_device
+from heald.types import SCALARS, b1, bf16
+
+pytestmark = pytest.mark.gpu
+GPU = "cuda:0"
+
+
+@wp.kernel
+def shifted(a: wp.array(dtype=wp.float32), by: int, out: wp.array(dtype=wp.float32)):
+    i = wp.tid()
+    out[i] = a[i + by]
+
+
+@wp.kernel
+def grid3(out: wp.array(dtype=int, ndim=3)):
+    i, j, k = wp.tid()
+    out[i, j, k] = i * 10000 + j * 100 + k
+
+
+@wp.kernel
+def spin(n: wp.array(dtype=int), out: wp.array(dtype=int)):
+    i = wp.tid()
+    k = 0
+    while k < n[0]:
+        k += out[i + 1000000]
+    out[i] = 7
+
+
+@wp.kernel
+def divide(a: wp.array(dtype=int), b: wp.array(dtype=int)):
+    i = wp.tid()
+    a[i] = a[i] // b[i]
+
+
+@wp.kernel
+def demand(a: wp.array(dtype=int)):
+    i = wp.tid()
+    assert a[i] < 5, "too large"
+
+
+@wp.kernel
+def tell(a: wp.array(dtype=wp.float32)):
+    i = wp.tid()
+    if i % 1000 == 3:
+        wp.printf("%d: %g\n", i, a[i])
+        wp.printf("again %d\n", i)
+
+
+@wp.kernel
+def histogram(values: wp.array(dtype=int), counts: wp.array(dtype=int)):
+    i = wp.tid()
+    wp.atomic_add(counts, values[i], 1)
+
+
+@wp.kernel
+def handled(grid: wp.uint64, out: wp.array(dtype=int)):
+    i = wp.tid()
+    n = 0
+    for _ in wp.hash_grid_query(grid, wp.vec3(0.0, 0.0, 0.0), 0.5):
+        n += 1
+    out[i] = n
+
+
+def outcome(kernel: Any, dim: Any, inputs: Any, device: str) -> tuple[str, list[Any]]:
+    """What a launch says, and what its arrays hold."""
+    given = [wp.array(x, device=device) if isinstance(x, np.ndarray) else x for x in inputs]
+    text = ""
+    try:
+        wp.launch(kernel, dim=dim, inputs=given, device=device)
+    except KernelFault as error:
+        text = f"{type(error).__name__} {error}"
+    return text, [x.numpy().tolist() for x in given if isinstance(x, wp.array)]
+
+
+def test_the_device() -> None:
+    device = get_device(GPU)
+    assert device in wp.get_devices()
+    assert wp.is_cuda_available()
+    assert wp.get_preferred_device() == GPU
+    assert "NVIDIA" in device.name
+    wp.synchronize()
+    wp.synchronize_device(GPU)
+
+
+@pytest.mark.parametrize("block_dim", [1, 32, 100, 1024])
+def test_three_dimensions_and_blocks(block_dim: int) -> None:
+    out = wp.zeros((7, 33, 19), dtype=int, device=GPU)
+    wp.launch(grid3, dim=(7, 33, 19), inputs=[out], device=GPU, block_dim=block_dim)
+    i, j, k = np.indices((7, 33, 19))
+    np.testing.assert_array_equal(out.numpy(), i * 10000 + j * 100 + k)
+
+
+@pytest.mark.parametrize("by", [3, -2, 1 << 29])
+def test_the_lowest_fault_is_told_as_on_a_cpu(by: int) -> None:
+    a, out = np.arange(5000, dtype=np.float32), np.zeros(5000, np.float32)
+    there, here = (outcome(shifted, 5000, [a, by, out], device) for device in (GPU, "cpu"))
+    assert there == here
+    assert there[0].startswith("OutOfBoundsError")
+
+
+def test_a_device_is_usable_after_a_fault() -> None:
+    a = wp.array(np.arange(8, dtype=np.float32), device=GPU)
+    out = wp.zeros(8, device=GPU)
+    for _ in range(3):
+        with pytest.raises(OutOfBoundsError):
+            wp.launch(shifted, dim=8, inputs=[a, 5, out], device=GPU)
+        wp.launch(shifted, dim=8, inputs=[a, 0, out], device=GPU)
+        assert out.numpy().tolist() == list(range(8))
+
+
+def test_many_faults() -> None:
+    """All of four million threads, most of them after the slots are used up."""
+    n = 1 << 22
+    a, out = wp.zeros(1, device=GPU), wp.zeros(n, device=GPU)
+    with pytest.raises(OutOfBoundsError, match=rf"{n - 1} threads faulted"):
+        wp.launch(shifted, dim=n, inputs=[a, 0, out], device=GPU)
+    with pytest.raises(OutOfBoundsError, match=r"index 1 outside 'a' of shape 1, in thread 1 "):
+        wp.launch(shifted, dim=n, inputs=[a, 0, out], device=GPU)
+
+
+def test_a_loop_that_faults_ends() -> None:
+    n, out = wp.array(np.array([5], np.int32), device=GPU), wp.zeros(100, dtype=int, device=GPU)
+    with pytest.raises(OutOfBoundsError, match="100 threads faulted"):
+        wp.launch(spin, dim=100, inputs=[n, out], device=GPU)
+    assert out.numpy().tolist() == [7] * 100
+
+
+def test_other_faults() -> None:
+    a, b = np.arange(9, dtype=np.int32), np.array([1, 2, 0, 3, 0, 1, 1, 1, 1], np.int32)
+    for kernel, inputs in ((divide, [a, b]), (demand, [a])):
+        there, here = (outcome(kernel, 9, inputs, device) for device in (GPU, "cpu"))
+        assert there == here
+        assert there[0].startswith(("DivisionFault", "AssertFault"))
+
+
+def test_prints_come_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for device in ("cpu", GPU):
+        a = wp.array(np.arange(20000, dtype=np.float32) / 3, device=device)
+        wp.launch(tell, dim=20000, inputs=[a], device=device)
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    assert texts[0].count("\n") == 40
+
+
+def test_prints_that_do_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    @wp.kernel
+    def loud():
+        wp.printf("%d\n", wp.tid())
+
+    wp.launch(loud, dim=100_000, device=GPU)
+    lines = capsys.readouterr().out.splitlines()
+    assert "did not fit" in lines[-1]
+    numbers = [int(line) for line in lines[:-1]]
+    assert numbers == sorted(numbers)
+    assert len(numbers) == (1 << 20) // 32
+
+
+def test_atomics_meet() -> None:
+    values = np.random.default_rng(1).integers(0, 7, 1 << 20).astype(np.int32)
+    counts = wp.zeros(7, dtype=int, device=GPU)
+    inputs = [wp.array(values, device=GPU), counts]
+    wp.launch(histogram, dim=len(values), inputs=inputs, device=GPU)
+    np.testing.assert_array_equal(counts.numpy(), np.bincount(values, minlength=7))
+
+
+@pytest.mark.parametrize("t", [t for t in SCALARS if t not in (b1, bf16)], ids=str)
+@pytest.mark.parametrize("kind", ["add", "max"])
+def test_atomics_of_every_type(t: Any, kind: str) -> None:
+    """Neighbouring small elements share a word; every update of each must count."""
+    array = wp.array(dtype=t)
+    names: dict[str, Any] = {"wp": wp, "array": array, "t": t}
+    text = (
+        "@wp.kernel\ndef kernel(x: array, values: array):\n    i = wp.tid()\n"
+        f"    wp.atomic_{kind}(x, i % 5, values[i])\n"
+    )
+    file = f"<atomic {kind} {t}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec"), names)
+    count = 200 if t.bits == 8 else 2000
+    values = (np.arange(count) % (2 if kind == "add" else 100)).astype(t.carrier)
+    found = []
+    for device in ("cpu", GPU):
+        x = wp.zeros(5, dtype=t, device=device)
+        given = wp.array(values, dtype=t, device=device)
+        wp.launch(names["kernel"], dim=count, inputs=[x, given], device=device)
+        found.append(x.numpy())
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_hash_grids_and_handles() -> None:
+    points = np.random.default_rng(2).normal(size=(3000, 3)).astype(np.float32) * 0.3
+    results = []
+    for device in ("cpu", GPU):
+        grid = wp.HashGrid(16, 16, 16, device=device)
+        grid.build(wp.array(points, dtype=wp.vec3, device=device), radius=0.5)
+        out = wp.zeros(4, dtype=int, device=device)
+        wp.launch(handled, dim=4, inputs=[grid.id, out], device=device)
+        results.append(out.numpy().tolist())
+    assert results[0] == results[1]
+    stale = grid.id
+    del grid
+    with pytest.raises(KernelFault, match="handle"):
+        wp.launch(handled, dim=4, inputs=[stale, out], device=GPU)
+
+
+@pytest.mark.parametrize("name", DEMOS)
+def test_demos_give_the_bits_of_the_simulator(name: str) -> None:
+    assert check_demo(DEMOS[name], Console(quiet=True), GPU)
+
+
+def test_sums_scans_and_sorts() -> None:
+    values = np.random.default_rng(3).normal(size=50_000).astype(np.float32)
+    sums, scans = [], []
+    for device in ("cpu", GPU):
+        a = wp.array(values, device=device)
+        sums.append(wp.utils.array_sum(a))
+        out = wp.zeros_like(a)
+        wp.utils.array_scan(a, out)
+        scans.append(out.numpy())
+    assert sums[0] == sums[1]
+    np.testing.assert_array_equal(scans[0], scans[1])
+
+
+def test_what_does_not_belong_together() -> None:
+    out = wp.zeros(4, device=GPU)
+    with pytest.raises(LaunchError) as caught:
+        wp.launch(shifted, dim=4, inputs=[wp.zeros(4, device="cpu"), 0, out], device=GPU)
+    assert caught.value.codes == ("H0704",)
+    with pytest.raises(HealdError):
+        wp.launch(shifted, dim=4, inputs=[np.zeros(4, np.float32), 0, out], device=GPU)
+    with pytest.raises(HealdError, match="bytes on 'cuda:0'") as memory:
+        wp.zeros(1 << 50, dtype=wp.int8, device=GPU)
+    assert memory.value.codes == ("H0802",)
+
+
+def test_recorded_launches_and_stored_kernels(tmp_path: Path) -> None:
+    a, out = wp.array(np.arange(6, dtype=np.float32), device=GPU), wp.zeros(6, device=GPU)
+    command = wp.launch(shifted, dim=4, inputs=[a, 1, out], device=GPU, record_cmd=True)
+    command.launch()
+    command.set_param_at_index(1, 2)
+    command.launch()
+    assert out.numpy().tolist() == [2, 3, 4, 5, 0, 0]
+    wp.save_ir(shifted, tmp_path / "k.wir")
+    with wp.ScopedDevice(GPU):
+        stored = wp.load_ir(tmp_path / "k.wir")
+        stored.prepare()
+        wp.launch(stored, dim=4, inputs=[a, 0, out])
+    assert out.numpy().tolist()[:4] == [0, 1, 2, 3]
+
+
+def test_torch_shares_memory() -> None:
+    torch = pytest.importorskip("torch")
+    a = wp.array(np.arange(6, dtype=np.float32).reshape(2, 3), device=GPU)
+    tensor = torch.as_tensor(a, device="cuda")
+    tensor += 1
+    torch.cuda.synchronize()
+    assert a.numpy().tolist() == [[1, 2, 3], [4, 5, 6]]
