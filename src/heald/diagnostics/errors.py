@@ -69,8 +69,7 @@ class InternalError(HealdError):
 
 
 def collect(diagnostics: Iterable[Diagnostic]) -> CompileError:
-    """One exception for all errors of a kernel; a ``TypingError`` when each of them is about types.
-    """
+    """One exception for all errors of a kernel; a ``TypingError`` when all are about types."""
     found = tuple(diagnostics)
     kind = TypingError if all(d.code.startswith("H02") for d in found) else CompileError
     return kind(*found)
