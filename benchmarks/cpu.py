@@ -197,7 +197,7 @@ def _same_bits_as_interpreter(points: Any) -> None:
         out = [wp.zeros(n, device=device) for _ in range(3)]
         wp.launch(kernels.nbody, dim=n, inputs=[*arrays, *out], device=device)
         results.append(np.stack([a.numpy() for a in out]).view(np.uint32))
-    if not np.array_equal(*results):
+    if not np.array_equal(results[0], results[1]):
         raise ValueError("n-body: the compiled kernel has other bits than the interpreter")
 
 

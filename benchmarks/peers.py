@@ -67,15 +67,11 @@ def bind(function: Any, *arguments: Any) -> Callable[[], object]:
 
 
 def _converted(argument: Any) -> Any:
-    match argument:
-        case np.ndarray():
-            return ctypes.c_void_p(argument.ctypes.data)
-        case np.int32():
-            return ctypes.c_int32(int(argument))
-        case float():
-            return ctypes.c_float(argument)
-        case _:
-            return ctypes.c_int64(argument)
+    if isinstance(argument, np.ndarray):
+        return ctypes.c_void_p(argument.ctypes.data)
+    if isinstance(argument, np.int32):
+        return ctypes.c_int32(int(argument))
+    return ctypes.c_float(argument) if isinstance(argument, float) else ctypes.c_int64(argument)
 
 
 class PythonPeers:
