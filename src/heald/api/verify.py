@@ -58,7 +58,7 @@ def verify(
     dims = None if dim is None else check_dims(dim)
     arguments = None if args is None else adapt_arguments(kernel, args, get_device("cpu"))
     program = _program(kernel, arguments, dims)
-    facts = [*launch_facts(dims, arguments), *_given(program, given)]
+    facts = [*launch_facts(program.wir, dims, arguments), *_given(program, given)]
     infer = dim is None and args is None and not given
     question = Question(program.wir, kernel.key, tuple(facts), infer, wanted)
     report = verify_program(question, store=open_store())

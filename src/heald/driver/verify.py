@@ -22,7 +22,7 @@ from heald.driver.verify_names import Names
 from heald.driver.verify_report import Report
 from heald.driver.verify_text import describe_finding, describe_misbehaviour, describe_proof
 from heald.driver.witness import Witness
-from heald.ir import Kernel, code_hash
+from heald.ir import MAX_RANK, Kernel, code_hash
 from heald.proof import (
     PROPERTIES,
     Clause,
@@ -180,12 +180,16 @@ def contradicts(report: Report) -> bool:
 
 
 def launch_facts(
-    dims: Sequence[int] | None, arguments: Sequence[Argument] | None
+    kernel: Kernel, dims: Sequence[int] | None, arguments: Sequence[Argument] | None
 ) -> tuple[Clause, ...]:
-    """Everything that is known of a concrete launch."""
+    """Everything that is known of a concrete launch.
+
+    A kernel that reads no launch index may be launched on any number of axes: all are told.
+    """
     facts: list[tuple[Symbol, int]] = []
-    for axis, extent in enumerate(dims or ()):
-        facts.append((Symbol("dim", axis=axis), extent))
+    if dims is not None:
+        padded = (*dims, *(1,) * (MAX_RANK - len(dims)))[: kernel.rank or MAX_RANK]
+        facts = [(Symbol("dim", axis=axis), extent) for axis, extent in enumerate(padded)]
     for number, argument in enumerate(arguments or ()):
         for k, leaf in enumerate(argument.leaves):
             if isinstance(leaf, ArrayArgument):

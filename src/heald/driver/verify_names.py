@@ -6,7 +6,7 @@ from heald.artifact import Symbol
 from heald.codegen import leaf_path
 from heald.diagnostics import Span
 from heald.diagnostics.spans import source_line
-from heald.ir import Kernel, Op, Value, op_ids, walk
+from heald.ir import MAX_RANK, Kernel, Op, Value, op_ids, walk
 from heald.types import Array, Leaf, leaves
 
 
@@ -49,7 +49,7 @@ class Names:
 
     def symbols(self) -> dict[str, Symbol | tuple[Symbol, ...]]:
         """Every launch size by its name, and whole shapes by theirs."""
-        dims = tuple(Symbol("dim", axis=axis) for axis in range(self.kernel.rank or 1))
+        dims = tuple(Symbol("dim", axis=axis) for axis in range(self.kernel.rank or MAX_RANK))
         found: dict[str, Symbol | tuple[Symbol, ...]] = {self.symbol(s): s for s in dims}
         found["dim"] = dims
         for number, parameter in enumerate(self.kernel.params):

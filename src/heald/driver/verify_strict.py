@@ -45,7 +45,7 @@ class StrictGate:
         missing = tuple(n for n, p in self._proof.properties.items() if not _covers(p, lookup))
         if not missing:
             return ()
-        facts = launch_facts(dims, arguments)
+        facts = launch_facts(self._kernel, dims, arguments)
         if facts not in self._launches_cache:
             if len(self._launches_cache) >= _MOST_LAUNCHES:
                 self._launches_cache.clear()
@@ -64,7 +64,7 @@ class StrictGate:
         self, dims: Sequence[int], arguments: Sequence[Argument], missing: Sequence[str]
     ) -> ProofError:
         """The error for a launch of which properties are not proved."""
-        facts = launch_facts(dims, arguments)
+        facts = launch_facts(self._kernel, dims, arguments)
         question = Question(self._kernel, self._kernel.name, facts, False, tuple(missing))
         report = verify_program(question, store=open_store())
         found = [issue.diagnostic() for issue in report.issues]

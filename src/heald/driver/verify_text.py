@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heald.artifact import Apart, ArrayPlace
+from heald.artifact import Apart, ArrayPlace, Symbol
 from heald.diagnostics import Note
 from heald.driver.replay import Misbehaviour
 from heald.driver.verify_issue import Issue, Verdict
 from heald.driver.verify_names import Names
-from heald.proof import Finding, PropertyProof
+from heald.ir import MAX_RANK
+from heald.proof import Clause, Finding, PropertyProof
 
 
 def show(numbers: Sequence[int]) -> str:
@@ -127,7 +128,7 @@ def _source(number: int, names: Names) -> str:
 
 def describe_proof(name: str, proof: PropertyProof, names: Names) -> tuple[str, tuple[str, ...]]:
     """The condition, and notes."""
-    parts = [c.describe(names.symbol) for c in proof.clauses]
+    parts = _describe_clauses(proof.clauses, names)
     parts += [f"{names.argument(live.parameter, live.leaf)} is live" for live in proof.live]
     notes = []
     if proof.apart is not None:
@@ -137,6 +138,15 @@ def describe_proof(name: str, proof: PropertyProof, names: Names) -> tuple[str, 
         places = dict.fromkeys(names.line(n) for n in (first, second))
         notes.append(f"threads may write the same value to one element ({', '.join(places)})")
     return " and ".join(parts), tuple(dict.fromkeys(notes))
+
+
+_ONE_THREAD = [Clause((((), 1), ((Symbol("dim", axis=axis),), -1))) for axis in range(MAX_RANK)]
+
+
+def _describe_clauses(clauses: Sequence[Clause], names: Names) -> list[str]:
+    alone = set(_ONE_THREAD) <= set(clauses)
+    rest = [c.describe(names.symbol) for c in clauses if not (alone and c in _ONE_THREAD)]
+    return [*rest, *["the launch has one thread"] * alone]
 
 
 def _listed(arrays: Sequence[ArrayPlace], names: Names) -> str:

@@ -88,7 +88,8 @@ Sizes = Mapping[str, Symbol | tuple[Symbol, ...]]
 def parse_clauses(text: str, names: Sizes) -> list[Clause]:
     """Comparisons of sums and products, such as ``dim[0] * w <= a.shape[0] and w == b.shape[1]``.
 
-    Whole shapes may be compared for equality: ``dim == a.shape == b.shape``.
+    Whole shapes may be compared for equality: ``dim == a.shape == b.shape``, or with a number that
+    each extent is: ``dim == 1``.
 
     Raises:
         ValueError: anything else, naming the place and what is known.
@@ -105,10 +106,15 @@ def parse_clauses(text: str, names: Sizes) -> list[Clause]:
         sides = [part.left, *part.comparators]
         for relation, lhs, rhs in zip(part.ops, sides, sides[1:], strict=False):
             shapes = [_shape(side, names) for side in (lhs, rhs)]
-            if None in shapes:
-                found.append(_compared(relation, lhs, rhs, names))
-            else:
-                found += _equal_shapes(relation, *shapes)  # type: ignore[arg-type]
+            match shapes:
+                case [None, None]:
+                    found.append(_compared(relation, lhs, rhs, names))
+                case [tuple() as first, None]:
+                    found += _equal_extents(relation, first, _sum(rhs, names))
+                case [None, tuple() as second]:
+                    found += _equal_extents(relation, second, _sum(lhs, names))
+                case [tuple() as first, tuple() as second]:
+                    found += _equal_shapes(relation, first, second)
     return found
 
 
@@ -123,6 +129,13 @@ def _equal_shapes(
     if not isinstance(relation, ast.Eq) or len(first) != len(second):
         raise ValueError("shapes are compared for equality, with shapes of the same rank")
     return [clause({(a,): -1, (b,): 1}, equal=True) for a, b in zip(first, second, strict=True)]
+
+
+def _equal_extents(relation: ast.cmpop, shape: tuple[Symbol, ...], number: Sums) -> list[Clause]:
+    if not isinstance(relation, ast.Eq):
+        raise ValueError("shapes are compared for equality")
+    minus = {product: -n for product, n in number.items()}
+    return [clause({**minus, (a,): minus.get((a,), 0) + 1}, equal=True) for a in shape]
 
 
 def _compared(relation: ast.cmpop, lhs: ast.expr, rhs: ast.expr, names: Sizes) -> Clause:

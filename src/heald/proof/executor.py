@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from heald.artifact import Symbol
-from heald.ir import MEMORY, Kernel, Op, Region, Value, walk
+from heald.ir import MAX_RANK, MEMORY, Kernel, Op, Region, Value, walk
 from heald.ops import TABLE, Handled
 from heald.passes.facts import DIVISIONS
 from heald.proof import arrays, loops
@@ -82,10 +82,12 @@ class Executor:
     def run(self) -> Execution:
         """Execute the kernel.
 
+        One that reads no launch index may be launched on any number of axes.
+
         Raises:
             Beyond: it does something that this execution has no meaning for.
         """
-        dims = [self.dim_symbol(axis) for axis in range(self.kernel.rank)]
+        dims = [self.dim_symbol(axis) for axis in range(self.kernel.rank or MAX_RANK)]
         threads = []
         for axis, extent in enumerate(dims):
             thread = self.terms.symbol(f"tid[{axis}]", INT, 0, self.limit - 1)
@@ -329,7 +331,7 @@ class Executor:
             self.path = path
             return tuple(self.unknown(t, "merged", op) for t in types)
         if any(end.depth > self.depth for end in ends):
-            return self._meet_any(op, path, ends, types)
+            return self._meet_any(op, path, known, ends, types)
         self._join_paths(path, ends)
         values = ends[-1].values
         for end in reversed(ends[:-1]):
@@ -340,9 +342,17 @@ class Executor:
         return values
 
     def _meet_any(
-        self, op: Op, path: Path, ends: Sequence[Outcome], types: Sequence[Type]
+        self,
+        op: Op,
+        path: Path,
+        known: Path,
+        ends: Sequence[Outcome],
+        types: Sequence[Type],
     ) -> tuple[Data, ...]:
-        """Ways out of loops: which iteration it was is unknown, so the result is any of them."""
+        """Ways out of loops: which iteration it was is unknown, so the result is any of them.
+
+        What was known of the values where they left stays known.
+        """
         terms = self.terms
         if all(end.values == ends[0].values for end in ends):
             values = ends[0].values
@@ -351,7 +361,10 @@ class Executor:
         ways = []
         for end in ends:
             equal = [self._equal(op, x, y) for x, y in zip(values, end.values, strict=True)]
-            ways.append(terms.both(*end.path[len(path) :], *equal))
+            way = terms.both(*end.path[len(path) :], *equal)
+            spoken = terms.symbols(way)
+            about = [f for f in end.known[len(known) :] if spoken & terms.symbols(f)]
+            ways.append(terms.both(way, *about))
         rest = terms.either(*ways)
         self.path = path if rest is terms.true else (*path, rest)
         return values
@@ -413,8 +426,7 @@ class Executor:
             block = terms.symbol("block_index", INT, 0, min(WIDE, terms.range(linear)[1] or WIDE))
             rank = terms.symbol("thread_index", INT, 0, _MOST_BLOCK - 1)
             facts = [terms.less(rank, size)]
-            if self.kernel.rank:
-                facts.append(terms.same(linear, terms.add(terms.multiply(block, size), rank)))
+            facts.append(terms.same(linear, terms.add(terms.multiply(block, size), rank)))
             for symbol in (block, rank):
                 terms.define(symbol, *facts)
             lane = self.encoding.floor_pair(rank, 32)[1]

@@ -33,6 +33,8 @@ def run_for(ex: Executor, op: Op) -> tuple[Data, ...] | None:
     low, high, step = (ex.term(v) for v in op.operands[:3])
     ex.oblige(op, "step", ex.terms.negate(ex.terms.zero(step)), (step,))
     numbers = [constant_of(x) for x in (low, high, step)]
+    if numbers[2] == 0:
+        return ex.read(op.operands[3:])  # a fault, and no iteration
     trips = None if None in numbers else range(*numbers)  # type: ignore[arg-type]
     if trips is not None and not trips:
         return ex.read(op.operands[3:])

@@ -46,12 +46,12 @@ def _question(c: Context, pair: Pair) -> Term:
 def _tickets(c: Context, stage: Stage) -> list[Term]:
     """What counters tell, where their sums stay below 2^bits."""
     facts: list[Term] = []
-    if not c.kernel.rank or c.vectors:
+    if c.vectors:
         return facts
     terms = c.terms
     for counter in races.counters(c.found):
         total = terms.integer(counter.amount)
-        for axis in range(c.kernel.rank):
+        for axis in range(len(c.found.threads)):
             total = terms.multiply(total, c.executor.dim_symbol(axis))
         enough = ((), terms.at_least(terms.integer(1 << counter.type.bits), total))
         if c.holds(enough, c.facts()) or c.infer(enough, stage, usual=True):
@@ -107,6 +107,9 @@ def _keep_apart(c: Context, pair: Pair, loads: Loads, tickets: Sequence[Term]) -
     question = [_question(c, pair)]
     if not c.open_of(question, here, also=loads, deep=False):
         return True
+    if not c.kernel.rank:  # its threads all do the same
+        c.stages["races"].demand(c.clause_of(claim) for claim in _one_thread(c))
+        return True
     for way in conditions_apart(c.terms, c.found, pair.first, pair.second):
         if not way or c.terms.false in way:
             continue
@@ -116,6 +119,13 @@ def _keep_apart(c: Context, pair: Pair, loads: Loads, tickets: Sequence[Term]) -
             stage.demand(clauses)
             return True
     return False
+
+
+def _one_thread(c: Context) -> list[Term]:
+    """The launch has one thread."""
+    one = c.terms.integer(1)
+    dims = [c.executor.dim_symbol(axis) for axis in range(len(c.found.threads))]
+    return [c.terms.at_least(one, dim) for dim in dims]
 
 
 # -- arrays that overlap ---------------------------------------------------------------------------

@@ -93,9 +93,7 @@ def make_pair(
 
 
 def different_threads(terms: Terms, found: Execution) -> Term:
-    """Two threads of one launch; a kernel that reads no index cannot tell them apart."""
-    if not found.threads:
-        return terms.true
+    """Two threads of one launch."""
     return terms.negate(
         terms.both(*(terms.same(terms.rename(t, 1), terms.rename(t, 2)) for t in found.threads))
     )
@@ -112,8 +110,6 @@ def _flat(values: Sequence[Data]) -> Iterator[Term]:
 
 def separate(terms: Terms, found: Execution, first: Access, second: Access) -> bool:
     """Does every axis of the launch stand in the indices, so that threads never meet?"""
-    if not found.threads:
-        return False
     told_apart: set[Term] = set()
     for a, b in zip(first.index, second.index, strict=True):
         difference = polynomial(terms.subtract(terms.rename(a, 1), terms.rename(b, 2)))

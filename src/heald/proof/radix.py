@@ -69,7 +69,9 @@ def _distances(
         reach = terms.add(reach, terms.multiply(digit.stride, digit.reach))
     difference = terms.subtract(offset, other)
     for sign in (1, -1):
-        yield (terms.less(reach, terms.scale(difference, sign)),)
+        claim = terms.less(reach, terms.scale(difference, sign))
+        if claim is not terms.true:
+            yield (claim,)
 
 
 def _digits(terms: Terms, found: Execution, index: Term) -> tuple[list[_Digit] | None, Term | None]:

@@ -98,8 +98,8 @@ def _suspect(
     c: Context, model: Model, question: Sequence[Term], copies: Sequence[int | None]
 ) -> Suspect | None:
     numbers = {symbol: model.number(term) for symbol, term in c.found.symbols.items()}
-    axes = range(c.kernel.rank)
-    dims = tuple(numbers[Symbol("dim", axis=axis)] for axis in axes) or (2,)
+    axes = range(len(c.found.threads))
+    dims = tuple(numbers[Symbol("dim", axis=axis)] for axis in axes)
     threads = tuple(
         tuple(model.number(_of(c, t, copy)) for t in c.found.threads) for copy in copies
     )

@@ -1,0 +1,13 @@
+# Refuted: bounds.
+# Where dim[0] == a.shape[1] and b.shape[0] == dim[0]
+import heald as wp
+
+
+@wp.kernel
+def total(a: wp.array2d(dtype=float), b: wp.array(dtype=float)):
+    j = wp.tid()
+    s = 0.0
+    column = a[:, j]
+    for _i in range(column.shape[0]):
+        s += column[j]
+    b[j] = s

@@ -1,0 +1,9 @@
+# Refuted: bounds.
+# Where dim == a.shape
+import heald as wp
+
+
+@wp.kernel
+def clear(a: wp.array4d(dtype=float)):
+    i, j, k, _m = wp.tid()
+    a[i, j, k, k] = 0.0

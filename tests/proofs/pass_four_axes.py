@@ -1,0 +1,9 @@
+# Proved.
+# Where dim == a.shape
+import heald as wp
+
+
+@wp.kernel
+def clear(a: wp.array4d(dtype=float)):
+    i, j, k, m = wp.tid()
+    a[i, j, k, m] = 0.0

@@ -1,0 +1,10 @@
+# Proved.
+# Where dim[0] + 1 == a.shape[0] and b.shape == dim
+import heald as wp
+
+
+@wp.kernel
+def tail(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+    i = wp.tid()
+    s = a[1:]
+    b[i] = s[i]
