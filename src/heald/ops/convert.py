@@ -241,13 +241,37 @@ def _saturate(op: Op, a: Any) -> Any:
 
 
 def _lower_saturate(intrinsic: str) -> Lower:
+    """LLVM's intrinsic; of vectors it would be taken apart lane by lane."""
+
     def lower(emit: Emit, op: Op, a: str) -> str:
         source, target = operand_type(op), result_type(op)
         wide, middle = lowering.widen(emit, source, a), lowering.computed_in(source)
+        if lowering.is_vector(emit):
+            return _lower_saturate_vector(emit, intrinsic, middle, wide, target)
         name = f"@llvm.{intrinsic}.sat.{emit.suffix(target)}.{emit.suffix(middle)}"
         return emit.ins(f"call {emit.type(target)} {name}({emit.type(middle)} {wide})")
 
     return lower
+
+
+def _lower_saturate_vector(
+    emit: Emit, intrinsic: str, source: Scalar, a: str, target: Scalar
+) -> str:
+    """Converts what lies inside the type, and 0 for the rest, which then gets its bound.
+
+    Both bounds, the upper one plus 1, are powers of two or 0, so floats hold them.
+    """
+    lowest = emit.splat(source, float(target.lowest))
+    limit = emit.splat(source, float(target.highest + 1))
+    from_below = lowering.binary(emit, "fcmp oge", source, a, lowest)
+    above = lowering.binary(emit, "fcmp oge", source, a, limit)
+    below = lowering.binary(emit, "fcmp olt", source, a, lowest)
+    under = lowering.binary(emit, "fcmp olt", source, a, limit)
+    inside = lowering.binary(emit, "and", b1, from_below, under)
+    safe = lowering.choose(emit, inside, source, a, emit.splat(source, 0.0))
+    number = lowering.cast(emit, intrinsic, source, safe, target)
+    number = lowering.choose(emit, above, target, emit.splat(target, target.highest), number)
+    return lowering.choose(emit, below, target, emit.splat(target, target.lowest), number)
 
 
 _define(

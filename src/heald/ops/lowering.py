@@ -40,10 +40,14 @@ def integer_type(emit: Emit, bits: int) -> str:
     return emit.type(u64).replace("i64", f"i{bits}")
 
 
+def is_vector(emit: Emit) -> bool:
+    """Is the current width more than one?"""
+    return emit.type(u64).startswith("<")
+
+
 def integer_constant(emit: Emit, bits: int, value: int) -> str:
     """A constant of ``integer_type(emit, bits)``."""
-    wide = emit.type(u64).startswith("<")
-    return f"splat (i{bits} {value})" if wide else str(value)
+    return f"splat (i{bits} {value})" if is_vector(emit) else str(value)
 
 
 def all_ones(emit: Emit, t: Scalar) -> str:
