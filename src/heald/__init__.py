@@ -38,6 +38,7 @@ _PLACES = {
     "api.options": "init set_module_options get_module_options load_module force_load "
     "clear_kernel_cache",
     "api.storage": "save_ir load_ir",
+    "api.build": "build",
     "api.array": "array",
     "api.array_ranked": "array1d array2d array3d array4d indexedarray1d indexedarray2d "
     "indexedarray3d indexedarray4d",

@@ -12,7 +12,7 @@ import heald
 from heald.cli.builtins import builtin_lines
 from heald.cli.demo import check_demo, list_demos, run_demo
 from heald.cli.demos import DEMOS
-from heald.cli.dump import dump_kernel
+from heald.cli.dump import dump_kernel, find_kernel
 from heald.cli.verify import FORMATS, replay_file, show, verify_targets
 from heald.diagnostics import HealdError
 from heald.driver import STAGES
@@ -46,7 +46,7 @@ def demo(
     list_all: Annotated[bool, typer.Option("--list", help="Name the demos.")] = False,
     frames: Annotated[int | None, typer.Option(min=1, help="Pictures.")] = None,
     size: Annotated[int | None, typer.Option(min=1, help="Particles, cells ...")] = None,
-    device: Annotated[str, typer.Option(help="cpu or sim.")] = "cpu",
+    device: Annotated[str, typer.Option(help="cpu, sim or cuda:0.")] = "cpu",
     check: Annotated[
         bool, typer.Option("--check", help="Compare bits with the interpreter.")
     ] = False,
@@ -104,6 +104,25 @@ def builtins(
             print(line)
     except ValueError as error:
         raise fail(str(error)) from None
+
+
+@app.command()
+def build(
+    target: Annotated[str, typer.Argument(help="file.py::kernel or module::kernel")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="out.ptx or out.cubin")],
+    arch: Annotated[
+        str | None, typer.Option(help="Such as sm_90; that of the GPU here by default.")
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say what ptxas says of registers.")
+    ] = False,
+) -> None:
+    """Write the GPU code of a kernel; no GPU is needed."""
+    try:
+        heald.build(find_kernel(target), output, arch=arch, verbose=verbose)
+    except (HealdError, OSError, ValueError) as error:
+        raise fail(str(error)) from None
+    print(f"wrote {output}")
 
 
 @app.command()

@@ -12,6 +12,22 @@ from heald.api.kernel import Kernel
 from heald.driver import dump
 
 
+def find_kernel(target: str) -> Kernel:
+    """The kernel that ``file.py::kernel`` or ``module::kernel`` names.
+
+    Raises:
+        ValueError: the target is malformed, or there is no such file or kernel.
+    """
+    place, separator, name = target.partition("::")
+    if not separator or not name:
+        raise ValueError(f"'{target}' is not file.py::kernel or module::kernel")
+    kernels = {k: v for k, v in vars(load_target(place)).items() if isinstance(v, Kernel)}
+    if name not in kernels:
+        known = ", ".join(kernels) or "none"
+        raise ValueError(f"'{place}' has no kernel '{name}'; its kernels: {known}")
+    return kernels[name]
+
+
 def dump_kernel(target: str, stage: str, *, bounds: bool, spans: bool) -> str:
     """The text of ``file.py::kernel`` after a stage; of every specialisation that it has.
 
@@ -19,20 +35,14 @@ def dump_kernel(target: str, stage: str, *, bounds: bool, spans: bool) -> str:
         ValueError: the target is malformed, or there is no such file, kernel or stage.
         CompileError: the kernel does not compile.
     """
-    place, separator, name = target.partition("::")
-    if not separator or not name:
-        raise ValueError(f"'{target}' is not file.py::kernel or module::kernel")
-    module = load_target(place)
-    kernels = {k: v for k, v in vars(module).items() if isinstance(v, Kernel)}
-    if name not in kernels:
-        known = ", ".join(kernels) or "none"
-        raise ValueError(f"'{place}' has no kernel '{name}'; its kernels: {known}")
-    kernel = kernels[name]
+    kernel = find_kernel(target)
     if not kernel.is_generic:
         kernel.program(kernel.concrete_types())
     programs = kernel.programs()
     if not programs:
-        raise ValueError(f"kernel '{name}' is generic; instantiate it with wp.overload in {place}")
+        raise ValueError(
+            f"kernel '{kernel.key}' is generic; instantiate it with wp.overload where it is defined"
+        )
     return "\n".join(dump(program, stage, bounds=bounds, spans=spans) for program in programs)
 
 

@@ -2,6 +2,7 @@
 
 from heald.driver.analysed import Analysed
 from heald.driver.arguments import Argument, ArrayArgument, LeafValue, needs_wide_index
+from heald.driver.build import build_for_gpu
 from heald.driver.cache import clear_cache
 from heald.driver.cache_captures import describe_overloads
 from heald.driver.dump import STAGES, dump
@@ -27,6 +28,7 @@ __all__ = [
     "LeafValue",
     "Pack",
     "Program",
+    "build_for_gpu",
     "clear_cache",
     "compile_call",
     "compile_program",

@@ -1,0 +1,36 @@
+"""GPU code of a program, for a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heald.codegen import entry_symbol, ptx_text
+from heald.driver.gpu import architecture_of
+from heald.driver.program import Program
+from heald.driver.variants import Choice
+from heald.runtime.cuda import assemble, discover, resource_report
+
+_DEFAULT = "sm_90"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Code, and what ptxas says of what it takes (empty where there is no ptxas)."""
+
+    code: bytes
+    report: str
+
+
+def build_for_gpu(program: Program, arch: str | None = None, *, cubin: bool = False) -> Built:
+    """PTX with places of the source, or a cubin, of the variant that is right for every launch.
+
+    Raises:
+        CompileError: the kernel uses what GPUs do not have.
+        DeviceError: no such architecture (H0804), or nothing here makes a cubin (H0810).
+    """
+    if arch is None:
+        gpus = discover().gpus
+        arch = architecture_of(gpus[0].device) if gpus else _DEFAULT
+    kernel = program.lowered(Choice())
+    ptx = ptx_text(kernel, arch, entry=entry_symbol(kernel)).encode()
+    return Built(assemble(ptx, arch) if cubin else ptx, resource_report(ptx, arch))

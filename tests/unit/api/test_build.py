@@ -1,0 +1,74 @@
+"""``wp.build`` and ``heald build``: GPU code in files, without a GPU."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import heald as wp
+from heald.cli.app import app
+from heald.diagnostics import DeviceError, LaunchError
+
+PTXAS = shutil.which("ptxas")
+needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed")
+
+
+@wp.kernel
+def scale(x: wp.array(dtype=float), by: float):
+    i = wp.tid()
+    x[i] = x[i] * by
+
+
+@wp.kernel
+def double(x: wp.array(dtype=Any)):
+    i = wp.tid()
+    x[i] = x[i] + x[i]
+
+
+def test_ptx(tmp_path: Path) -> None:
+    wp.build(scale, tmp_path / "k.ptx", arch="sm_80")
+    text = (tmp_path / "k.ptx").read_text()
+    assert ".target sm_80" in text
+    assert ".visible .entry heald_kernel_scale(" in text
+    assert "mul.rn.f32" in text
+    assert "test_build.py" in text
+
+
+def test_generic_kernels_need_types(tmp_path: Path) -> None:
+    with pytest.raises(LaunchError):
+        wp.build(double, tmp_path / "k.ptx")
+    wp.build(double, tmp_path / "k.ptx", arch="sm_90", types=[wp.array(dtype=wp.float64)])
+    assert "add.rn.f64" in (tmp_path / "k.ptx").read_text()
+
+
+@needs_ptxas
+def test_cubin_and_what_it_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wp.build(scale, tmp_path / "k.cubin", arch="sm_90", verbose=True)
+    assert (tmp_path / "k.cubin").read_bytes().startswith(b"\x7fELF")
+    assert "registers" in capsys.readouterr().out
+
+
+def test_what_cannot_be_built(tmp_path: Path) -> None:
+    with pytest.raises(DeviceError) as caught:
+        wp.build(scale, tmp_path / "k.ptx", arch="sm_35")
+    assert caught.value.codes == ("H0804",)
+    for kernel, name in ((scale, "k.o"), (test_ptx, "k.ptx")):
+        with pytest.raises(LaunchError) as refused:
+            wp.build(kernel, tmp_path / name)
+        assert refused.value.codes == ("H0707",)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command(tmp_path: Path) -> None:
+    out = tmp_path / "k.ptx"
+    target = f"{__file__}::scale"
+    done = CliRunner().invoke(app, ["build", target, "-o", str(out), "--arch", "sm_90"])
+    assert done.exit_code == 0, done.output
+    assert "heald_kernel_scale" in out.read_text()
+    for wrong in (f"{__file__}::missing", "nowhere.py::k", "scale"):
+        done = CliRunner().invoke(app, ["build", wrong, "-o", str(out)])
+        assert done.exit_code == 2
