@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import linecache
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +272,67 @@ def test_recorded_launches_and_stored_kernels(tmp_path: Path) -> None:
         stored.prepare()
         wp.launch(stored, dim=4, inputs=[a, 0, out])
     assert out.numpy().tolist()[:4] == [0, 1, 2, 3]
+
+
+def test_threads_launch_at_once() -> None:
+    n, faults = 20_000, []
+
+    def work(number: int) -> None:
+        a = wp.array(np.full(n, number, np.float32), device=GPU)
+        out = wp.zeros(n, device=GPU)
+        for _ in range(20):
+            wp.launch(shifted, dim=n, inputs=[a, 0, out], device=GPU)
+            if number % 2:
+                try:
+                    wp.launch(shifted, dim=n, inputs=[a, number, out], device=GPU)
+                except OutOfBoundsError as error:
+                    faults.append((number, str(error)))
+        assert (out.numpy()[: n - number] == number).all()
+
+    with ThreadPoolExecutor(6) as pool:
+        for done in [pool.submit(work, number) for number in range(6)]:
+            done.result()
+    assert len(faults) == 60
+    assert all(f"in thread {n - number} of" in text for number, text in faults)
+
+
+def test_a_forked_child_is_told() -> None:
+    wp.zeros(3, device=GPU)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            wp.zeros(3, device=GPU)
+            os.write(writer, b"works")
+        except HealdError as error:
+            os.write(writer, error.codes[0].encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reader, 100) == b"H0809"
+    assert wp.ones(2, device=GPU).list() == [1.0, 1.0]
+
+
+def test_the_next_process_finds_the_code(tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(
+        "import heald as wp\nfrom heald.driver import program\n"
+        "@wp.kernel\ndef k(a: wp.array(dtype=int)):\n    a[wp.tid()] = 7\n"
+        "import heald.driver.program as p\n"
+        "real = p.compile_for_gpu\n"
+        "def counted(*a):\n    print('compiled')\n    return real(*a)\n"
+        "p.compile_for_gpu = counted\n"
+        "a = wp.zeros(3, dtype=int, device='cuda:0')\n"
+        "wp.launch(k, dim=3, inputs=[a], device='cuda:0')\nprint(a.list())\n"
+    )
+    environment = {**os.environ, "HEALD_CACHE_DIR": str(tmp_path / "cache")}
+    texts = [
+        subprocess.run(
+            [sys.executable, str(file)], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert texts == ["compiled\n[7, 7, 7]\n", "[7, 7, 7]\n"]
 
 
 def test_torch_shares_memory() -> None:
