@@ -92,7 +92,7 @@ def test_mistakes_are_reported_where_they_are_marked(path: Path, golden: Any) ->
 
 # Codes that no user's Python source provokes, and where they are provoked instead.
 ELSEWHERE = {
-    "unit/runtime": ("H0801", "H0802", "H0803"),
+    "unit/runtime": ("H0801", "H0802", "H0803", "H0806", "H0807", "H0808", "H0809", "H0810"),
     "unit/codegen": ("H0804", "H0805"),
     "errors/test_errors.py": ("H0405",),  # below
     "unit/interp": ("H0708", "H0709"),
