@@ -296,6 +296,7 @@ def test_threads_launch_at_once() -> None:
     assert all(f"in thread {n - number} of" in text for number, text in faults)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_is_told() -> None:
     wp.zeros(3, device=GPU)
     reader, writer = os.pipe()
