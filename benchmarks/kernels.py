@@ -142,7 +142,7 @@ def guarded_variant(kernel: Any) -> Any:
     Its launches here do fulfil the condition, so the condition is taken away.
     """
     made = _variant(kernel, "auto", "guarded")
-    made.program(made.concrete_types()).condition = LaunchCondition(())
+    made.program(made.concrete_types())._analysed.condition = LaunchCondition(())
     return made
 
 
