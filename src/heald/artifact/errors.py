@@ -43,6 +43,8 @@ def fault_error(fault: Fault, site: Site, place: str) -> KernelFault:
 def _describe(fault: Fault, site: Site) -> str:
     array = f"{site.subject!r}" if site.subject else "an array"
     match fault.kind:
+        case FaultKind.BOUNDS if not fault.index:
+            return f"an index outside {array}"  # a GPU had no room left to note which
         case FaultKind.BOUNDS:
             return f"index {_tuple(fault.index)} outside {array} of shape {_tuple(fault.shape)}"
         case FaultKind.UNINITIALISED:

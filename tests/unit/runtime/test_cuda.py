@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from heald.artifact import Fault, FaultKind, abi
+from heald.artifact import Fault, FaultKind, Site, abi, fault_error
 from heald.diagnostics import DeviceError, InternalError
 from heald.runtime.cuda import assembler, driver
 from heald.runtime.cuda.launch import decode_fault
@@ -109,6 +109,12 @@ def test_a_fault_that_found_no_slot_is_still_told():
     fault = decode_fault(key, 5000, slot(key - 8, 1, [1] * 4, [2] * 4))
     assert (fault.thread, fault.op) == (abi.GPU_MAX_THREADS - 1, (1 << abi.FAULT_OP_BITS) - 1)
     assert fault.index == ()
+
+
+def test_a_fault_without_index_names_its_array():
+    fault = decode_fault(key_of(5, 1, FaultKind.BOUNDS), 9, b"")
+    error = fault_error(fault, Site("load", None, "a"), "thread 5 of kernel 'k'")
+    assert "an index outside 'a', in thread 5 of kernel 'k'" in str(error)
 
 
 def test_kinds_fit():
