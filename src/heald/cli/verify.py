@@ -15,7 +15,8 @@ from rich.progress import Progress
 
 from heald.api.kernel import Kernel
 from heald.cli.dump import load_target
-from heald.diagnostics import HealdError
+from heald.diagnostics import CompileError, HealdError
+from heald.driver import Program
 from heald.driver.cache_store import open_store
 from heald.driver.verify import Question, verify_program
 from heald.driver.verify_formats import to_github, to_json, to_junit, to_sarif
@@ -25,7 +26,22 @@ from heald.driver.verify_report import Report
 from heald.driver.verify_text import describe_misbehaviour
 from heald.driver.witness import load_witness
 from heald.proof import PROPERTIES
+from heald.types import (
+    Anything,
+    Array,
+    ArrayPattern,
+    Element,
+    Pattern,
+    Scalar,
+    Type,
+    TypeClass,
+    as_concrete,
+    f32,
+    i32,
+    u32,
+)
 
+_EXAMPLES = (f32, i32, u32)
 FORMATS = ("text", "json", "sarif", "junit", "github")
 _HAS_KERNEL = re.compile(r"@(?:\w+\.)*kernel\b")
 
@@ -70,7 +86,7 @@ def _verify(place: str, kernel: Kernel, wanted: tuple[str, ...], outcome: Outcom
     try:
         if not kernel.is_generic:
             kernel.program(kernel.concrete_types())
-        programs = kernel.programs()
+        programs = kernel.programs() or _examples(kernel)
         if not programs:
             outcome.errors.append(f"{place}: kernel '{kernel.key}' is generic: use wp.overload")
         for program in programs:
@@ -78,6 +94,34 @@ def _verify(place: str, kernel: Kernel, wanted: tuple[str, ...], outcome: Outcom
             outcome.reports.append(verify_program(question, store=open_store()))
     except HealdError as error:
         outcome.errors.append(f"{place}: {str(error).splitlines()[0]}")
+
+
+def _examples(kernel: Kernel) -> list[Program]:
+    """A generic kernel for the first scalar type that it takes, and arrays of one axis."""
+    for scalar in _EXAMPLES:
+        types = [_example(pattern, scalar) for _, pattern in kernel.parameters]
+        known = [t for t in types if t is not None]
+        if len(known) < len(types):
+            return []
+        try:
+            return [kernel.program(known)]
+        except CompileError:
+            continue
+    return []
+
+
+def _example(pattern: Pattern, scalar: Scalar) -> Type | None:
+    match pattern:
+        case ArrayPattern():
+            element = _example(pattern.dtype, scalar)
+            ndim = pattern.ndim if isinstance(pattern.ndim, int) else 1
+            return Array(element, ndim) if isinstance(element, Element) else None
+        case TypeClass():
+            return scalar if scalar in pattern.members else pattern.members[0]
+        case _ if pattern is Anything:
+            return scalar
+        case _:
+            return as_concrete(pattern)
 
 
 # -- finding kernels -------------------------------------------------------------------------------

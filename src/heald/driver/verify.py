@@ -33,6 +33,7 @@ from heald.proof import (
     prove,
 )
 from heald.proof.client import Gave, Unavailable, Worker
+from heald.proof.conditions import clause
 from heald.proof.prove import CONTRADICTION
 from heald.proof.result import VERSION, from_json, to_json
 
@@ -197,7 +198,7 @@ def launch_facts(
                     facts.append((Symbol("shape", number, k, axis), extent))
             elif isinstance(leaf, int) and not isinstance(leaf, bool):
                 facts.append((Symbol("value", number, k), leaf))
-    return tuple(Clause((((), -n), ((symbol,), 1)), equal=True) for symbol, n in facts)
+    return tuple(clause({(): -n, (symbol,): 1}, equal=True) for symbol, n in facts)
 
 
 class _Reporter:

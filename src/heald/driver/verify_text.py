@@ -77,6 +77,8 @@ _REASONS = {
     "a test of it in the kernel would make it provable",
     "loop": "it depends on what a loop carries ({sources}), of which too little is known: a test "
     "in the loop, or a range with launch sizes as bounds, would make it provable",
+    "number": "it depends on what a resource holds ({sources}), which may be any number: "
+    "a test of it in the kernel would make it provable",
     "arithmetic": "the solver did not decide this arithmetic: a test of the index right before the "
     "access would make it provable",
     "race": "two threads may get equal indices as far as the solver can tell: an index that "

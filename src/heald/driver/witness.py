@@ -98,7 +98,7 @@ def load_witness(path: str | PathLike[str]) -> Witness:
         OSError: it cannot be read.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as data, np.load(data, allow_pickle=False) as file:
             members = {name: file[name] for name in file.files}
         if not members.keys() >= _MEMBERS:
             raise ValueError("it has no kernel")

@@ -181,6 +181,7 @@ def resource_array(ex: Executor, op: Op) -> None:
     if found is None:
         name = f"resource_extent {key[1]} {key[2]}"
         extent = terms.apply(name, INT, (handle,), 0, ex.limit)
+        ex.found.sources[extent] = op
         found = ex.resources[key] = whole(terms, Root("resource", key), (extent,))
     ex.env[op.result] = found
 
@@ -190,5 +191,6 @@ def resource_scalar(ex: Executor, op: Op) -> None:
     handle = _handle(ex, op)
     t = op.result.type
     assert isinstance(t, Scalar)
-    ex.env[op.result] = ex.encoding.opaque(op, handle)
+    ex.env[op.result] = found = ex.encoding.opaque(op, handle)
+    ex.found.sources[found] = op
     assert leaves(t) == (t,)

@@ -53,6 +53,8 @@ class Clause:
 def clause(terms: Sums, *, equal: bool = False) -> Clause:
     """A clause from its sum."""
     kept = sorted((tuple(sorted(product)), n) for product, n in terms.items() if n)
+    if equal and kept and kept[-1][1] < 0:
+        kept = [(product, -n) for product, n in kept]
     return Clause(tuple(kept), equal)
 
 
@@ -128,14 +130,20 @@ def _equal_shapes(
 ) -> list[Clause]:
     if not isinstance(relation, ast.Eq) or len(first) != len(second):
         raise ValueError("shapes are compared for equality, with shapes of the same rank")
-    return [clause({(a,): -1, (b,): 1}, equal=True) for a, b in zip(first, second, strict=True)]
+    return [_equal({(a,): 1}, {(b,): 1}) for a, b in zip(first, second, strict=True)]
 
 
 def _equal_extents(relation: ast.cmpop, shape: tuple[Symbol, ...], number: Sums) -> list[Clause]:
     if not isinstance(relation, ast.Eq):
         raise ValueError("shapes are compared for equality")
-    minus = {product: -n for product, n in number.items()}
-    return [clause({**minus, (a,): minus.get((a,), 0) + 1}, equal=True) for a in shape]
+    return [_equal({(a,): 1}, number) for a in shape]
+
+
+def _equal(lhs: Sums, rhs: Sums) -> Clause:
+    total = dict(lhs)
+    for product, n in rhs.items():
+        total[product] = total.get(product, 0) - n
+    return clause(total, equal=True)
 
 
 def _compared(relation: ast.cmpop, lhs: ast.expr, rhs: ast.expr, names: Sizes) -> Clause:

@@ -205,8 +205,10 @@ class Context:
         if not self.request.infer or self.vectors:
             return False
         path, goal = item
-        here = [*self.facts(), *(self.claim(c) for c in stage.clauses)]
-        for way in conditions_for(self.terms, goal, path, ()):
+        accepted = [self.claim(c) for c in stage.clauses]
+        here = [*self.facts(), *accepted]
+        ways = conditions_for(self.terms, goal, path, ())
+        for way in sorted(ways, key=lambda way: not self._suits_sizes([*here, *way])):
             clauses = [self.clause_of(c) for c in way]
             if not all(is_sensible(c, self.kernel.rank, usual=usual) for c in clauses):
                 continue
@@ -214,6 +216,18 @@ class Context:
                 stage.demand(clauses)
                 return True
         return False
+
+    def _suits_sizes(self, claims: Sequence[Term]) -> bool:
+        """Is there a launch of several threads, with numbers that could be sizes, for claims?"""
+        terms = self.terms
+        solver = Solver(terms, exact=True)
+        solver.add(claims)
+        sizes = [
+            terms.at_least(term, terms.integer(2 if symbol.kind == "dim" else 1))
+            for symbol, term in self.found.symbols.items()
+        ]
+        self.questions += 1
+        return solver.check(sizes).status == "sat"
 
     # -- what is open ------------------------------------------------------------------------------
 
@@ -263,7 +277,7 @@ def merge_suspects(one: Open, two: Open) -> Open:
 
 # -- which conditions are worth asking for ---------------------------------------------------------
 
-_THREADS = 1_000_000
+_THREADS = 100_000
 _LARGE = 1 << 24
 
 

@@ -29,7 +29,7 @@ def origins(terms: Terms, found: Execution, goals: Iterable[Term]) -> list[Op]:
     return sorted(ops, key=_rank)
 
 
-_RANKS = ("load", "atomic", "loop", "other")
+_RANKS = ("load", "atomic", "loop", "number", "other")
 
 
 def _rank(op: Op) -> int:
@@ -41,6 +41,8 @@ def _kind(op: Op) -> str:
         return "load"
     if op.name in ATOMICS:
         return "atomic"
+    if op.name in ("resource_scalar", "resource_array"):
+        return "number"
     return "loop" if op.name in LOOPS else "other"
 
 

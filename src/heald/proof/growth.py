@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from heald.ir import LOOPS, Op, Region, Value, walk
-from heald.types import Type
+from heald.types import Type, leaves
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +31,7 @@ def growth_of(loop: Op, k: int) -> Growth | None:
     made = {result: op for op in walk(body) for result in op.results}
     inside = set(made).union(*(r.args for op in walk(body) for r in op.regions), body.args)
     found: Growth | None = None
-    for end in _ways_back(body):
+    for end in _exits(body, "yield", "continue"):
         growth = _growth(value, end.operands[k], made, inside)
         if growth is None or (found is not None and growth.amounts != found.amounts):
             return None
@@ -39,17 +39,89 @@ def growth_of(loop: Op, k: int) -> Growth | None:
     return found or Growth((), (), value.type)
 
 
-def _ways_back(body: Region) -> Iterator[Op]:
-    """The ends of an iteration that lead to the next one."""
-    if body.terminator.name == "yield":
+def steady_leaves(loop: Op, k: int) -> frozenset[int]:
+    """The leaves of carried composite ``k`` that no iteration changes."""
+    body = loop.regions[-1]
+    value = body.args[len(body.args) - len(loop.results) + k]
+    flow = _Flow(body)
+    ends = [end.operands[k] for end in _exits(body, "yield", "continue")]
+    count = len(leaves(value.type))
+    return frozenset(
+        leaf for leaf in range(count) if all(flow.keeps(end, leaf, value) for end in ends)
+    )
+
+
+class _Flow:
+    """Where the leaves of composites come from, in the body of a loop."""
+
+    def __init__(self, body: Region) -> None:
+        self._made = {result: op for op in walk(body) for result in op.results}
+        self._heads: dict[Value, tuple[Op, int]] = {}
+        for op in walk(body):
+            if op.name in LOOPS:
+                for region in op.regions:
+                    first = len(region.args) - len(op.results)
+                    for k, arg in enumerate(region.args[first:]):
+                        self._heads[arg] = op, k
+
+    def keeps(self, here: Value, leaf: int, value: Value) -> bool:
+        """Is this leaf of ``here`` that of ``value``?"""
+        if here is value:
+            return True
+        if here in self._heads:
+            loop, k = self._heads[here]
+            return self._through(loop, k, leaf, value)
+        op = self._made.get(here)
+        if op is None:
+            return False
+        match op.name:
+            case "insert" if op.attrs["leaf"] != leaf:
+                return self.keeps(op.operands[0], leaf, value)
+            case "insert":
+                return self._is_leaf(op.operands[1], leaf, value)
+            case "compose":
+                return self._is_leaf(op.operands[leaf], leaf, value)
+            case "if":
+                ends = [r.terminator for r in op.regions if r.terminator.name == "yield"]
+            case "scope":
+                ends = list(_exits(op.regions[0], "return"))
+            case name if name in LOOPS:
+                return self._through(op, op.results.index(here), leaf, value)
+            case _:
+                return False
+        k = op.results.index(here)
+        return all(self.keeps(end.operands[k], leaf, value) for end in ends)
+
+    def _is_leaf(self, here: Value, leaf: int, value: Value) -> bool:
+        op = self._made.get(here)
+        if op is None or op.name != "extract" or op.attrs["leaf"] != leaf:
+            return False
+        return self.keeps(op.operands[0], leaf, value)
+
+    def _through(self, loop: Op, k: int, leaf: int, value: Value) -> bool:
+        """Does an inner loop start with the leaf and never change it?"""
+        init = loop.operands[len(loop.operands) - len(loop.results) + k]
+        body = loop.regions[-1]
+        head = body.args[len(body.args) - len(loop.results) + k]
+        ends = _exits(body, "yield", "continue", "break")
+        return self.keeps(init, leaf, value) and all(
+            self.keeps(end.operands[k], leaf, head) for end in ends
+        )
+
+
+def _exits(body: Region, *names: str) -> Iterator[Op]:
+    """The ends of a region by name: ``yield`` of itself, exits from anywhere in it."""
+    if "yield" in names and body.terminator.name == "yield":
         yield body.terminator
-    work = [body]
+    work = [(body, frozenset(names) - {"yield"})]
     while work:
-        for op in work.pop().ops:
-            if op.name == "continue":
+        region, sought = work.pop()
+        for op in region.ops:
+            if op.name in sought:
                 yield op
-            elif op.name not in LOOPS and op.name != "scope":
-                work += op.regions
+            inner = sought - {"break", "continue"} if op.name in LOOPS else sought
+            inner = inner - {"return"} if op.name == "scope" else inner
+            work += [(r, inner) for r in op.regions if inner]
 
 
 def _growth(

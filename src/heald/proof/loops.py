@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from heald.ir import Op, Region, walk
-from heald.proof.growth import Growth, growth_of
+from heald.ir import Op, Region, Value, walk
+from heald.proof.growth import Growth, growth_of, steady_leaves
 from heald.proof.invariants import guesses
 from heald.proof.records import Beyond, Candidate, Data, Outcome, Path, Targets
 from heald.proof.terms import INT, Term, constant_of
@@ -180,7 +180,16 @@ class _Loop:
             return init
         if growth is not None and value in ex.exact and isinstance(init, Term):
             return self._grown(growth, init, trip)
-        return ex.unknown(value.type, ex.kernel.name_of(value) or "carried", self.op)
+        return self._unknown(k, value)
+
+    def _unknown(self, k: int, value: Value) -> Data:
+        """Any value, but for leaves of a composite that stay what they were."""
+        found = self.ex.unknown(value.type, self.ex.kernel.name_of(value) or "carried", self.op)
+        init = self.inits[k]
+        if isinstance(found, tuple) and isinstance(init, tuple):
+            steady = steady_leaves(self.op, k)
+            return tuple(init[j] if j in steady else x for j, x in enumerate(found))
+        return found
 
     def _grown(self, growth: Growth, init: Term, trip: Term) -> Term:
         """The value after ``trip`` iterations.
@@ -305,8 +314,7 @@ class _Loop:
         if growth is not None and number and isinstance(init, Term):
             with suppress(Inexact):
                 return self._grown(growth, init, self._trips(low, high, number))
-        value = self.op.results[k]
-        return self.ex.unknown(value.type, self.ex.kernel.name_of(value) or "carried", self.op)
+        return self._unknown(k, self.op.results[k])
 
     def _trips(self, low: Term, high: Term, step: int) -> Term:
         """How many iterations a loop with a constant step makes in all."""

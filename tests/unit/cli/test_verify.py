@@ -1,0 +1,170 @@
+"""``heald verify`` and ``heald replay``, run as users run them but in this process."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import heald as wp
+from heald.cli.app import app
+from heald.cli.verify import load_module
+
+runner = CliRunner()
+
+GOOD = """
+import heald as wp
+
+@wp.kernel
+def double(a: wp.array(dtype=float)):
+    i = wp.tid()
+    a[i] = a[i] + a[i]
+"""
+BAD = """
+import heald as wp
+
+@wp.kernel
+def early(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+    i = wp.tid()
+    b[i] = a[i - 1]
+"""
+OPEN = """
+import heald as wp
+
+@wp.kernel
+def vague(a: wp.array(dtype=float), n: int):
+    i = wp.tid()
+    if i == 0:
+        k = int(a[0])
+        while k * k * k > n:
+            k = k - 1
+        if k * k * k * k == 7:
+            a[0] = float(7 % (k * k - n))
+"""
+GENERIC = """
+from typing import Any
+import heald as wp
+
+@wp.kernel
+def scale(a: wp.array(dtype=Any), s: Any):
+    i = wp.tid()
+    a[i] = a[i] * s
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, text in {"good": GOOD, "bad": BAD, "generic": GENERIC}.items():
+        (tmp_path / f"vf_{name}.py").write_text(text)
+    (tmp_path / "vf_none.py").write_text("x = 1\n")
+    (tmp_path / "vf_broken.py").write_text("import heald as wp\n@wp.kernel\ndef f(:\n")
+    return tmp_path
+
+
+def verify(*arguments: str):
+    return runner.invoke(app, ["verify", *map(str, arguments)])
+
+
+def test_exit_codes_follow_the_worst_verdict(folder) -> None:
+    assert verify(folder / "vf_good.py").exit_code == 0
+    found = verify(folder / "vf_bad.py")
+    assert found.exit_code == 1
+    assert "error[H0601]: index -1 is outside 'a'" in found.output
+    assert "b[i] = a[i - 1]" in found.output
+
+
+def test_one_kernel_can_be_chosen(folder) -> None:
+    assert "double" in verify(f"{folder / 'vf_good.py'}::double").output
+    missing = verify(f"{folder / 'vf_good.py'}::nothing")
+    assert missing.exit_code == 2
+    assert "no kernel 'nothing'" in missing.output
+
+
+def test_bad_targets_are_one_line_each_and_the_rest_is_verified(folder) -> None:
+    found = verify(folder / "vf_none.py", folder / "vf_broken.py", folder / "vf_good.py", "no_mod")
+    assert found.exit_code == 2
+    lines = [line for line in found.output.splitlines() if line.startswith("heald: ")]
+    assert len(lines) == 3
+    assert "vf_none.py: no kernels" in lines[0]
+    assert "vf_broken.py" in lines[1]
+    assert "no_mod" in lines[2]
+    assert "double: proved under conditions" in found.output
+
+
+def test_a_folder_is_searched(folder) -> None:
+    (folder / "vf_broken.py").unlink()
+    found = verify(folder)
+    assert found.exit_code == 1
+    assert "3 kernels: 2 proved under conditions, 1 refuted" in found.output
+
+
+def test_generic_kernels_are_judged_for_an_example(folder) -> None:
+    found = verify(folder / "vf_generic.py")
+    assert found.exit_code == 0
+    assert "scale: proved" in found.output
+
+
+def test_formats(folder) -> None:
+    bad = folder / "vf_bad.py"
+    data = json.loads(verify(bad, "--format", "json").stdout)
+    assert data[0]["kernel"] == "early"
+    assert data[0]["verdict"] == "refuted"
+    log = json.loads(verify(bad, "--format", "sarif").stdout)
+    assert log["version"] == "2.1.0"
+    assert log["runs"][0]["results"][0]["ruleId"] == "H0601"
+    assert "<testsuite" in verify(bad, "--format", "junit").stdout
+    assert verify(bad, "--format", "github").stdout.startswith("::error file=")
+    assert verify(bad, "--format", "yaml").exit_code == 2
+
+
+def test_properties(folder) -> None:
+    assert verify(folder / "vf_bad.py", "--property", "races").exit_code == 0
+    wrong = verify(folder / "vf_bad.py", "--property", "speed")
+    assert wrong.exit_code == 2
+    assert "no property 'speed'" in wrong.output
+
+
+def test_unknown_is_an_error_only_when_strict(tmp_path) -> None:
+    path = tmp_path / "vf_open.py"
+    path.write_text(OPEN)
+    found = verify(path, "--property", "division")
+    assert found.exit_code == 0
+    assert "vague: unknown" in found.output
+    assert "hint: " in found.output
+    assert verify(path, "--property", "division", "--strict").exit_code == 1
+
+
+def test_a_stored_witness_is_replayed(folder) -> None:
+    module = load_module(str(folder / "vf_bad.py"))
+    report = wp.verify(module.early)
+    path = folder / "case.npz"
+    report.witness.save(path)
+    found = runner.invoke(app, ["replay", str(path)])
+    assert found.exit_code == 1
+    assert "index -1 is outside 'a'" in found.output
+
+
+@pytest.mark.parametrize("what", ["missing", "text", "other"])
+def test_what_is_no_witness_is_refused_in_one_line(tmp_path, what: str) -> None:
+    path = tmp_path / "case.npz"
+    if what == "text":
+        path.write_text("nothing")
+    if what == "other":
+        np.savez(path, a=np.zeros(2))
+    found = runner.invoke(app, ["replay", str(path)])
+    assert found.exit_code == 2
+    assert len(found.output.strip().splitlines()) == 1
+
+
+def test_files_of_packages_are_imported_as_such(folder, monkeypatch) -> None:
+    package = folder / "vf_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "tools.py").write_text("N = 3\n")
+    text = GOOD.replace("import heald as wp", "import heald as wp\nfrom . import tools")
+    (package / "kernels.py").write_text(text)
+    assert verify(package / "kernels.py").exit_code == 0
+    shutil.rmtree(package)
