@@ -8,6 +8,6 @@ def total(a: wp.array2d(dtype=float), b: wp.array(dtype=float)):
     j = wp.tid()
     s = 0.0
     column = a[:, j]
-    for _i in range(column.shape[0]):
-        s += column[j]
+    for i in range(column.shape[0]):
+        s += column[j] * float(i)
     b[j] = s

@@ -5,5 +5,5 @@ import heald as wp
 
 @wp.kernel
 def clear(a: wp.array4d(dtype=float)):
-    i, j, k, _m = wp.tid()
-    a[i, j, k, k] = 0.0
+    i, j, k, m = wp.tid()
+    a[i, j, k, k] = float(m)

@@ -9,5 +9,5 @@ def total(a: wp.array2d(dtype=float), b: wp.array(dtype=float)):
     s = 0.0
     column = a[:, j]
     for i in range(column.shape[0]):
-        s += column[i]
+        s += column[i] * float(i)
     b[j] = s

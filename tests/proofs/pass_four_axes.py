@@ -6,4 +6,4 @@ import heald as wp
 @wp.kernel
 def clear(a: wp.array4d(dtype=float)):
     i, j, k, m = wp.tid()
-    a[i, j, k, m] = 0.0
+    a[i, j, k, m] = float(m)
