@@ -69,7 +69,7 @@ def test_points_of_triangles(t: Scalar) -> None:
     assert (weights >= 0).all()
     assert np.abs(weights.astype(float).sum(axis=1) - 1).max() < 2 * ROUNDING[t]
     triangle = np.stack([x.data.astype(float) for x in (a, b, c)], 1)
-    near = np.einsum("nk,nkd->nd", weights.astype(float), triangle)
+    near = np.einsum("nk,nkj->nj", weights.astype(float), triangle)
     assert np.abs(near - point).max() < 4 * ROUNDING[t]
     to = p.data.astype(float) - near
     for k in range(3):  # no corner lies beyond the plane through the nearest point
@@ -78,7 +78,7 @@ def test_points_of_triangles(t: Scalar) -> None:
         assert (rise <= 100 * ROUNDING[t] * slack).all()
     lowest = np.min(
         [
-            np.linalg.norm(p.data - np.einsum("k,nkd->nd", np.array(w), triangle), axis=1)
+            np.linalg.norm(p.data - np.einsum("k,nkj->nj", np.array(w), triangle), axis=1)
             for w in _grid(12)
         ],
         axis=0,
