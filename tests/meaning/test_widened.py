@@ -18,7 +18,7 @@ from heald.interp import ArrayView
 from heald.ir import Kernel
 from heald.passes import FRONT, SCALAR_CPU, run_pipeline
 from heald.passes.coalesce import coalesce
-from heald.passes.layout import assume_unit
+from heald.passes.layout import assume_apart, assume_unit
 from heald.passes.pipelines import WIDE_CPU
 from heald.types import size_of
 
@@ -30,14 +30,15 @@ def widened(case: Case, width: int) -> Iterator[tuple[str, Kernel, Kernel]]:
     """Each variant that fits the launch: its name, its scalar form and its widened one."""
     front = run_pipeline(case.kernel, FRONT, check=True)
     for name, guarded in variants(front, case.dims, case.args):
-        for unit in {False, is_dense(case)}:
+        for unit, apart in ((False, True), (is_dense(case), False)):
             kernel = assume_unit(guarded) if unit else guarded
+            kernel = assume_apart(kernel) if apart else kernel
             scalar = run_pipeline(kernel, SCALAR_CPU, check=True)
             wide = coalesce(run_pipeline(scalar, WIDE_CPU, check=True), vector_bytes=32)
             reason = str(wide.attrs.get("scalar", ""))
             if not reason or "scattered" in reason:
                 wide = replace(wide, attrs={**wide.attrs, "width": width})
-                yield f"{name}{' unit' * unit} of {width}", scalar, wide
+                yield f"{name}{' unit' * unit}{' apart' * apart} of {width}", scalar, wide
 
 
 def is_dense(case: Case) -> bool:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping
 
 from heald.artifact import Artifact, LaunchCondition, Parameter, PrintFormat, Site
-from heald.codegen.access import Root, array_roots, estimate_work, parameter_access
+from heald.codegen.access import estimate_work, parameter_access
 from heald.codegen.compile import assembly, compile_object
 from heald.codegen.emit import llvm_text
 from heald.codegen.nvptx import gpu_text
 from heald.codegen.target import LEVEL, Target
 from heald.ir import OBLIGATIONS, Kernel, Op, Value, op_ids, walk
+from heald.passes.array_roots import Root, array_roots
 from heald.passes.facts import launch_rank
 from heald.types import Struct, Type, leaves, parameter_layout
 

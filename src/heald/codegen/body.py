@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from heald.codegen.aliases import Aliases
 from heald.codegen.locations import Places
 from heald.codegen.spelling import component_types, literal
 from heald.codegen.writer import Writer
 from heald.diagnostics import InternalError
 from heald.ir import Kernel, Op, Value, op_ids, walk
+from heald.passes.array_roots import Root, array_roots
 from heald.passes.facts import is_guarded
 from heald.types import Array, Scalar, Type, i32, i64, leaves, size_of
 
@@ -68,12 +70,14 @@ class Body:
         unit: the elements of parameter arrays follow each other along the last axis.
         gpu: the thread is one of a GPU: elements lie at natural alignment, which its launches
             check, and atomics order the threads of the device only.
+        aliases: what is told of arrays that do not overlap.
         allocas: instructions for the head of the function.
     """
 
     kernel: Kernel
     locations: Places | None
     gpu: bool = False
+    aliases: Aliases | None = None
     writer: Writer = field(default_factory=Writer)
     names: dict[Value, tuple[str, ...]] = field(default_factory=dict)
     extended: dict[Value, str] = field(default_factory=dict)
@@ -84,6 +88,7 @@ class Body:
     unit: bool = False
     allocas: list[str] = field(default_factory=list)
     local_bytes: int = 0
+    roots: Mapping[Value, frozenset[Root]] | None = None
 
     def __post_init__(self) -> None:
         self.ids = op_ids(self.kernel)
@@ -106,6 +111,15 @@ class Body:
         if self.unit and isinstance(leaf.type, Array):
             return (*leaf.names[:-1], str(size_of(leaf.type.dtype)))
         return leaf.names
+
+    def notes(self, array: Value) -> str:
+        """What a load or store of an array's elements says of others."""
+        return "" if self.aliases is None else self.aliases.of(self._roots_of_arrays(), array)
+
+    def _roots_of_arrays(self) -> Mapping[Value, frozenset[Root]]:
+        if self.roots is None:
+            self.roots = array_roots(self.kernel)
+        return self.roots
 
     def name(self, value: Value) -> str:
         """The name of a scalar."""

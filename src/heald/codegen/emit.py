@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heald.codegen import faults, printing, ranges
+from heald.codegen.aliases import Aliases
 from heald.codegen.body import Body, parameter_leaves
 from heald.codegen.control import Targets, emit_region
 from heald.codegen.locations import Locations, Places
@@ -53,12 +54,14 @@ def llvm_text(
         raise InternalError(f"{kernel.name} is a function for the host, not a kernel")
     if wide is not None and wide.attrs.get("width", 1) == 1:
         wide = None
-    places = Locations(kernel, first=len(METADATA)) if locations else None
+    aliases = Aliases(kernel)
+    first = len(METADATA) + len(aliases.lines)
+    places = Locations(kernel, first=first) if locations else None
     start = ranges.RANGE if wide is None else WIDE_RANGE
-    body, lines = _scalar(kernel, places, _FAST if wide is None else _care(kernel))
+    body, lines = _scalar(kernel, places, aliases, _FAST if wide is None else _care(kernel))
     parts = [target.header + ranges.entry_text(entry, start), *lines]
     if wide is not None:
-        records, lines = wide_emit.functions(wide, places)
+        records, lines = wide_emit.functions(wide, places, aliases)
         parts += lines
         if records:
             parts.append(checks.DECLARATION)
@@ -66,7 +69,7 @@ def llvm_text(
         parts.append(faults.DECLARATION)
     if body.prints:
         parts.append(printing.DECLARATION)
-    parts += [_ATTRIBUTES, *METADATA, *(places.lines() if places else ())]
+    parts += [_ATTRIBUTES, *METADATA, *aliases.lines, *(places.lines() if places else ())]
     return "\n".join(parts) + "\n"
 
 
@@ -76,10 +79,12 @@ def _care(kernel: Kernel) -> str:
     return _SMALL if loops or launch_rank(kernel) > 1 else _QUICK
 
 
-def _scalar(kernel: Kernel, module: Locations | None, how: str) -> tuple[Body, list[str]]:
+def _scalar(
+    kernel: Kernel, module: Locations | None, aliases: Aliases, how: str
+) -> tuple[Body, list[str]]:
     """The range function and the body that run one thread after the other."""
     places = None if module is None else Places(module, range_=ranges.RANGE, body=ranges.BODY)
-    body = Body(kernel, places)
+    body = Body(kernel, places, aliases=aliases)
     rank = launch_rank(kernel)
     used = parameter_leaves(kernel)
     of_range, of_body, of_call = (

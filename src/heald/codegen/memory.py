@@ -92,7 +92,8 @@ def emit_load(body: Body, op: Op) -> None:
 
     def run() -> tuple[str]:
         place = address(body, array, index, offset)
-        return (load_scalar(body, scalar, place, frozen=shared),)
+        more = body.notes(op.operands[0])
+        return (load_scalar(body, scalar, place, frozen=shared, more=more),)
 
     body.names[op.result] = guarded(body, op, array, index, run, [scalar])
 
@@ -104,7 +105,8 @@ def emit_store(body: Body, op: Op) -> None:
 
     def run() -> tuple[()]:
         place = address(body, array, index, offset)
-        store_scalar(body, scalar, body.name(op.operands[-1]), place)
+        name = body.name(op.operands[-1])
+        store_scalar(body, scalar, name, place, body.notes(op.operands[0]))
         return ()
 
     guarded(body, op, array, index, run, [])
@@ -145,12 +147,13 @@ def load_scalar(
     return w.ins(f"icmp ne i8 {name}, 0") if t is b1 else name
 
 
-def store_scalar(body: Body, t: Scalar, name: str, place: str) -> None:
+def store_scalar(body: Body, t: Scalar, name: str, place: str, more: str = "") -> None:
     """A value to memory."""
     w = body.writer
     if t is b1:
         name = w.ins(f"zext i1 {name} to i8")
-    w.do(f"store {memory_type(t)} {name}, ptr {place}, align {element_alignment(body, t)}")
+    alignment = element_alignment(body, t)
+    w.do(f"store {memory_type(t)} {name}, ptr {place}, align {alignment}{more}")
 
 
 def element_alignment(body: Body, t: Scalar) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from heald.artifact import abi
 from heald.codegen import faults, printing
+from heald.codegen.aliases import Aliases
 from heald.codegen.body import (
     DEVICE_SCOPE,
     HEADER,
@@ -62,11 +63,13 @@ def gpu_text(kernel: Kernel, *, entry: str, target: Target, locations: bool = Tr
     """
     if kernel.results:
         raise InternalError(f"{kernel.name} is a function for the host, not a kernel")
+    aliases = Aliases(kernel)
     debug = None
     if locations:
-        debug = Locations(kernel, first=len(METADATA), kind="DebugDirectivesOnly")
+        first = len(METADATA) + len(aliases.lines)
+        debug = Locations(kernel, first=first, kind="DebugDirectivesOnly")
     places = None if debug is None else Places(debug, range_=entry, body=BODY)
-    body = Body(kernel, places, gpu=True)
+    body = Body(kernel, places, gpu=True, aliases=aliases)
     rank, used = launch_rank(kernel), parameter_leaves(kernel)
     of_entry, of_body, of_call = (
         ("", "", "") if places is None else (places.of_range(), places.of_body(), places.of_call())
@@ -85,7 +88,7 @@ def gpu_text(kernel: Kernel, *, entry: str, target: Target, locations: bool = Tr
         parts.append(faults.GPU_HELPER)
     if body.prints:
         parts.append(printing.helper(linkage=" internal", scope=DEVICE_SCOPE))
-    parts += [_ATTRIBUTES, *METADATA, *(debug.lines() if debug else ())]
+    parts += [_ATTRIBUTES, *METADATA, *aliases.lines, *(debug.lines() if debug else ())]
     return "\n".join(parts) + "\n"
 
 

@@ -17,10 +17,10 @@ from heald.driver.tracing import trace
 from heald.ir import Kernel, dump_kernels, load_kernels
 from heald.ops import TABLE
 from heald.passes import FRONT, Verdict, analyse_intervals, run_pipeline
-from heald.passes.layout import unit_condition
+from heald.passes.layout import apart_condition, unit_condition
 
-_HEAD = struct.Struct("<HHII")
-_FORMAT = 2
+_HEAD = struct.Struct("<HHIII")
+_FORMAT = 3
 
 
 class Analysed:
@@ -30,6 +30,7 @@ class Analysed:
         rank: launch dimensions that the kernel reads.
         condition: what must hold at a launch for the conditional verdicts to count.
         layout: what must hold for code that takes arrays to be dense.
+        apart: what must hold for code that takes arrays not to overlap.
     """
 
     def __init__(
@@ -37,11 +38,13 @@ class Analysed:
         rank: int,
         condition: LaunchCondition,
         layout: LaunchCondition,
+        apart: LaunchCondition,
         packed: bytes | None,
     ) -> None:
         self.rank = rank
         self.condition = condition
         self.layout = layout
+        self.apart = apart
         self._packed = packed
         self._kernel: Kernel | None = None
         self._verdicts: Mapping[int, Verdict] | None = None
@@ -51,7 +54,8 @@ class Analysed:
         """Run the front pipeline and the analysis on what the front end made."""
         kernel = run_pipeline(wir, FRONT, check=config.check, trace=trace())
         intervals = analyse_intervals(kernel)
-        made = cls(kernel.rank, intervals.conditional, unit_condition(kernel), None)
+        conditions = intervals.conditional, unit_condition(kernel), apart_condition(kernel)
+        made = cls(kernel.rank, *conditions, None)
         made._kernel, made._verdicts = kernel, intervals.verdicts(kernel)
         return made
 
@@ -84,7 +88,8 @@ class Analysed:
         """The whole as bytes."""
         if self._packed is None:
             self._packed = dump_kernels([self.kernel], metadata={})
-        texts = [json.dumps(to_plain(c)).encode() for c in (self.condition, self.layout)]
+        conditions = self.condition, self.layout, self.apart
+        texts = [json.dumps(to_plain(c)).encode() for c in conditions]
         return _HEAD.pack(_FORMAT, self.rank, *map(len, texts)) + b"".join(texts) + self._packed
 
     @classmethod
@@ -102,6 +107,7 @@ class Analysed:
             for size in sizes:
                 conditions.append(from_plain(LaunchCondition, json.loads(rest[:size])))
                 rest = rest[size:]
-            return cls(rank, conditions[0], conditions[1], rest)
+            bounds, unit, apart = conditions
+            return cls(rank, bounds, unit, apart, rest)
         except (struct.error, TypeError, RecursionError) as error:
             raise ValueError(f"no analysed kernel: {error}") from error

@@ -16,6 +16,7 @@ def dump(
     *,
     bounds: bool = False,
     unit: bool = True,
+    apart: bool = True,
     spans: bool = False,
 ) -> str:
     """The program after a stage.
@@ -27,12 +28,13 @@ def dump(
             ``llvm`` as it emits them, ``optimised`` LLVM, ``asm`` assembly.
         bounds: show the variant that runs where the launch condition holds.
         unit: show the variant for arrays that are dense along their last axis.
+        apart: show the variant for arrays that do not overlap, where there is one.
         spans: with source places (WIR stages).
 
     Raises:
         ValueError: there is no such stage.
     """
-    choice = Choice(bounds=bounds, unit=unit)
+    choice = Choice(bounds=bounds, unit=unit, apart=apart and "apart" in program.questions)
     match stage:
         case "wir":
             return to_text(program.wir, spans=spans)

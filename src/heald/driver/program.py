@@ -38,7 +38,7 @@ from heald.driver.variants import Choice, compile_variant, lower, widen
 from heald.interp import run as interpret
 from heald.ir import Kernel
 from heald.passes import guard
-from heald.passes.layout import assume_unit
+from heald.passes.layout import assume_apart, assume_unit
 from heald.runtime import (
     CPU,
     Device,
@@ -146,7 +146,8 @@ class Program:
 
     def _checked(self, choice: Choice) -> Kernel:
         kernel = self._guard(choice.bounds)
-        return assume_unit(kernel) if choice.unit else kernel
+        kernel = assume_unit(kernel) if choice.unit else kernel
+        return assume_apart(kernel) if choice.apart else kernel
 
     def variant(self, choice: Choice) -> Variant:
         """Compiled code, made on first demand.
@@ -181,7 +182,7 @@ class Program:
             return self._gpu_variants[key]
 
     def _recipe(self, choice: Choice, device: Device) -> Recipe:
-        conditions = zip(self._questions, self.conditions, strict=True)
+        conditions = zip(self.questions, self.conditions, strict=True)
         taken = [c for name, c in conditions if getattr(choice, name)]
         condition = LaunchCondition(tuple(clause for c in taken for clause in c.clauses))
 
@@ -194,29 +195,35 @@ class Program:
         return Recipe(name, condition, lambda: self._checked(choice), lower, compile_kernel)
 
     def prepare(self) -> None:
-        """Compile the variants that launches with dense arrays choose, for the current device.
+        """Compile the variants for dense arrays that do not overlap, for the current device.
 
         Launches with others, such as every second column of one, compile theirs when they come.
         """
-        dense, device = Choice(unit="unit" in self._questions), current_device()
-        bounds = "bounds" in self._questions
-        for choice in (dense, replace(dense, bounds=True))[: 1 + bounds]:
+        device, asked = current_device(), self.questions
+        dense = Choice(unit="unit" in asked, apart="apart" in asked)
+        for choice in (dense, replace(dense, bounds=True))[: 1 + ("bounds" in asked)]:
             if device.is_cuda:
                 self.gpu_variant(choice, device)
             else:
                 self.variant(choice)
 
     @property
-    def _questions(self) -> tuple[str, ...]:
+    def questions(self) -> tuple[str, ...]:
         """The fields of a choice that depend on the launch, in the order of ``conditions``."""
-        bounds = bool(self.condition.clauses) and self.safety != "unchecked"
-        return ("bounds",) * bounds + ("unit",) * bool(self._analysed.layout.clauses)
+        asked = {name: bool(condition.clauses) for name, condition in self._known.items()}
+        asked["bounds"] &= self.safety != "unchecked"
+        return tuple(name for name in asked if asked[name])
 
     @property
     def conditions(self) -> tuple[LaunchCondition, ...]:
         """What each bit of a variant's mask stands for, the lowest first."""
-        known = {"bounds": self.condition, "unit": self._analysed.layout}
-        return tuple(known[name] for name in self._questions)
+        return tuple(self._known[name] for name in self.questions)
+
+    @property
+    def _known(self) -> dict[str, LaunchCondition]:
+        """What each field of a choice stands for."""
+        analysed = self._analysed
+        return {"bounds": analysed.condition, "unit": analysed.layout, "apart": analysed.apart}
 
     def compiled(self) -> dict[int, Variant]:
         """The variants compiled so far, by the mask of the conditions that they rest on."""
@@ -228,7 +235,7 @@ class Program:
         return packer_of(next(iter(self.compiled().values())).artifact)
 
     def _mask(self, choice: Choice) -> int:
-        return sum(getattr(choice, name) << n for n, name in enumerate(self._questions))
+        return sum(getattr(choice, name) << n for n, name in enumerate(self.questions))
 
     # -- launching ---------------------------------------------------------------------------------
 
@@ -296,7 +303,7 @@ class Program:
             return look_up(arguments, dims, symbol)
 
         held = (condition.holds(number) for condition in self.conditions)
-        return Choice(**dict(zip(self._questions, held, strict=True)))
+        return Choice(**dict(zip(self.questions, held, strict=True)))
 
     def _run_cuda(
         self, device: Device, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int

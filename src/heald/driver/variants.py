@@ -21,15 +21,17 @@ class Choice:
     Attributes:
         bounds: accesses that were proved under the launch condition are in bounds.
         unit: arrays are dense along their last axis and within 2^31 bytes.
+        apart: what the kernel writes overlaps nothing else.
     """
 
     bounds: bool = False
     unit: bool = False
+    apart: bool = False
 
     @property
     def name(self) -> str:
         """Tells it from the other variants of a program."""
-        return f"bounds={self.bounds:d} unit={self.unit:d}"
+        return f"bounds={self.bounds:d} unit={self.unit:d} apart={self.apart:d}"
 
 
 def lower(kernel: Kernel) -> Kernel:

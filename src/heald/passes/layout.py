@@ -6,9 +6,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from heald.artifact import ArrayPlace, LaunchCondition, Unit
+from heald.artifact import Apart, ArrayPlace, LaunchCondition, Unit
 from heald.ir import Kernel, walk
+from heald.passes.array_roots import array_roots, written_roots
+from heald.passes.facts import space_of
+from heald.passes.uniformity import find_late
 from heald.types import Array, leaves, size_of
+
+_COMPARED = 16
 
 
 def unit_condition(kernel: Kernel) -> LaunchCondition:
@@ -23,6 +28,30 @@ def unit_condition(kernel: Kernel) -> LaunchCondition:
 def assume_unit(kernel: Kernel) -> Kernel:
     """The kernel for launches that fulfil :func:`unit_condition`: ``attrs["unit"]`` is true."""
     return replace(kernel, attrs={**kernel.attrs, "unit": True})
+
+
+def apart_condition(kernel: Kernel) -> LaunchCondition:
+    """What the kernel writes overlaps nothing else that it uses, and itself nowhere.
+
+    Always true, so that there is no variant of this kind, for a kernel that loads nothing after a
+    store: no load of it could move.  The same holds for one with many arrays: launches compare all
+    pairs of them.
+    """
+    late = find_late(kernel, frozenset())
+    if not any(op.name == "load" and space_of(op) != "local" for op in late):
+        return LaunchCondition()
+    found = written_roots(kernel, array_roots(kernel))
+    arrays = array_places(kernel)
+    written = tuple(place for place in arrays if (place.parameter, place.leaf) in found)
+    others = tuple(place for place in arrays if place not in written)
+    if not written or len(arrays) > _COMPARED:
+        return LaunchCondition()
+    return LaunchCondition((Apart(written, others),))
+
+
+def assume_apart(kernel: Kernel) -> Kernel:
+    """The kernel for launches that fulfil :func:`apart_condition`: ``attrs["apart"]`` is true."""
+    return replace(kernel, attrs={**kernel.attrs, "apart": True})
 
 
 def array_places(kernel: Kernel) -> tuple[ArrayPlace, ...]:

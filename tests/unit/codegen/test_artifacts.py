@@ -5,9 +5,10 @@ from unit.codegen.harness import Make
 
 from heald.artifact import Access, Artifact, LaunchCondition, LinearTerm, PrintFormat, Site, Symbol
 from heald.codegen import build, host_target
-from heald.codegen.access import array_roots, estimate_work, parameter_access
+from heald.codegen.access import estimate_work, parameter_access
 from heald.diagnostics import CompileError, InternalError
 from heald.ir import Kernel, Value
+from heald.passes.array_roots import array_roots
 from heald.types import Array, Struct, Vector, b1, f32, f64, i32, u32, u64
 
 pytestmark = pytest.mark.cpu

@@ -60,7 +60,7 @@ def check_exact(text: str) -> None:
 def test_ptxas_takes_the_corpus(name: str, tmp_path: Path) -> None:
     kernel = load(name).module.kernel
     program = kernel.program(kernel.concrete_types())
-    choices = [Choice(), Choice(bounds=True, unit=True)]
+    choices = [Choice(), Choice(bounds=True, unit=True, apart=True)]
     texts = [ptx_text(program.lowered(choice), entry="k") for choice in choices]
     for text in texts:
         check_exact(text)

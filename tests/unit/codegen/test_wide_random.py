@@ -46,6 +46,7 @@ class Way:
     """How a kernel is widened and launched."""
 
     unit: bool
+    apart: bool
     width: int
     threads: int
     seed: int
@@ -61,7 +62,9 @@ class Way:
         return argument(t, dims, random)
 
 
-WAYS = st.builds(Way, st.booleans(), st.sampled_from([4, 8, 16]), st.integers(4, 40), SEEDS)
+WAYS = st.builds(
+    Way, st.booleans(), st.booleans(), st.sampled_from([4, 8, 16]), st.integers(4, 40), SEEDS
+)
 
 
 def interpret(kernel: Kernel, dims: tuple[int, ...], args: list[Any]) -> Fault | None:
@@ -73,7 +76,7 @@ def interpret(kernel: Kernel, dims: tuple[int, ...], args: list[Any]) -> Fault |
 def compare(kernel: Kernel, way: Way) -> None:
     note(to_text(kernel))
     dims = (way.threads,) if kernel.rank == 1 else (4, way.threads)
-    forms = widen(kernel, width=way.width, unit=way.unit)
+    forms = widen(kernel, width=way.width, unit=way.unit, apart=way.apart)
     expected, found, pruned = (way.arguments(kernel, dims) for _ in range(3))
     fault = interpret(forms.scalar, dims, expected)
     # What the widened form drops as dead may have been all that faulted.

@@ -16,7 +16,7 @@ from heald.interp import run as interpret
 from heald.ir import Kernel
 from heald.passes import NORMAL, SCALAR_CPU, guard, run_pipeline
 from heald.passes.coalesce import coalesce
-from heald.passes.layout import assume_unit
+from heald.passes.layout import assume_apart, assume_unit
 from heald.runtime import byte_span, memory_bytes
 from heald.types import Array, Type, size_of
 
@@ -38,11 +38,18 @@ class Forms:
 
 
 def widen(
-    kernel: Kernel, *, width: int | None = WIDTH, unit: bool = False, safety: str = "guarded"
+    kernel: Kernel,
+    *,
+    width: int | None = WIDTH,
+    unit: bool = False,
+    apart: bool = False,
+    safety: str = "guarded",
 ) -> Forms:
     """Both forms; with ``width`` widened by force where that is legal, whether it pays or not."""
     guarded = guard(kernel, safety=safety)
-    scalar = run_pipeline(assume_unit(guarded) if unit else guarded, SCALAR_CPU, check=True)
+    guarded = assume_unit(guarded) if unit else guarded
+    guarded = assume_apart(guarded) if apart else guarded
+    scalar = run_pipeline(guarded, SCALAR_CPU, check=True)
     wide = coalesce(run_pipeline(scalar, NORMAL, check=True), vector_bytes=32)
     if width is not None:
         reason = str(wide.attrs.get("scalar", ""))

@@ -205,6 +205,34 @@ def test_debugging_shows_the_tree_and_every_pass(monkeypatch, capsys):
     assert "kernel @watched<1>" in text
 
 
+@wp.kernel
+def accumulate(a: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    for k in range(a.shape[0]):
+        y[i] += a[k]
+
+
+def test_arrays_that_overlap_have_code_of_their_own():
+    program = accumulate.program(accumulate.concrete_types())
+    assert program.questions == ("bounds", "unit", "apart")
+    whole = wp.array(np.arange(8, dtype=np.float32))
+    for _ in range(2):  # also by the launch entry
+        y = wp.zeros(4)
+        wp.launch(accumulate, dim=4, inputs=[whole, y])
+        assert y.list() == [28.0] * 4
+    assert set(program.compiled()) == {0b111}
+    # One thread adds up the numbers, and each sum is the next number to be added.
+    for _ in range(2):
+        whole = wp.array(np.arange(8, dtype=np.float32))
+        wp.launch(accumulate, dim=1, inputs=[whole, whole[7:]])
+        assert whole.list() == [0, 1, 2, 3, 4, 5, 6, 56]
+    assert set(program.compiled()) == {0b111, 0b011}
+
+
+def test_only_loads_after_stores_ask_whether_arrays_overlap():
+    assert add_one.program(add_one.concrete_types()).questions == ("bounds", "unit")
+
+
 GRAVITY = 9.81
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heald.codegen.aliases import Aliases
 from heald.codegen.body import THREAD, parameter_leaves
 from heald.codegen.locations import Locations, Places
 from heald.codegen.ranges import ARGUMENTS
@@ -28,7 +29,7 @@ from heald.ir import LOOPS, Kernel, walk
 from heald.passes.facts import launch_rank
 
 
-def functions(kernel: Kernel, module: Locations | None) -> tuple[bool, list[str]]:
+def functions(kernel: Kernel, module: Locations | None, aliases: Aliases) -> tuple[bool, list[str]]:
     """The wide range function and the wide body of a kernel with a width.
 
     Where that pays there is also a careful body, which runs under masks from the beginning: for
@@ -42,9 +43,8 @@ def functions(kernel: Kernel, module: Locations | None) -> tuple[bool, list[str]
     places = None if module is None else Places(module, range_=WIDE_RANGE, body=WIDE_BODY)
     of_range, of_call = ("", "") if places is None else (places.of_range(), places.of_call())
     call = f"call void @{WIDE_BODY}({wide_arguments(rank, used)})"
-    body = WideBody(
-        kernel, places, writer=WideWriter(width), width=width, apart=PART if careful else ESCAPE
-    )
+    body = _body(kernel, places, aliases)
+    body.apart = PART if careful else ESCAPE
     lines = [
         f"define internal void @{WIDE_RANGE}({ARGUMENTS}) #2{of_range} {{",
         emit_wide_range(kernel, Rows(rank, width, careful, call, of_call), used),
@@ -52,16 +52,22 @@ def functions(kernel: Kernel, module: Locations | None) -> tuple[bool, list[str]
         *_function(body, WIDE_BODY, wide_arguments(rank, used)),
     ]
     if careful:
-        lines += _careful_functions(kernel, width, module)
+        lines += _careful_functions(kernel, module, aliases)
     return body.records, lines
 
 
-def _careful_functions(kernel: Kernel, width: int, module: Locations | None) -> list[str]:
+def _body(kernel: Kernel, places: Places | None, aliases: Aliases) -> WideBody:
+    width = kernel.attrs["width"]
+    assert isinstance(width, int)
+    return WideBody(kernel, places, aliases=aliases, writer=WideWriter(width), width=width)
+
+
+def _careful_functions(kernel: Kernel, module: Locations | None, aliases: Aliases) -> list[str]:
     rank, used = launch_rank(kernel), parameter_leaves(kernel)
     places = None if module is None else Places(module, range_=CAREFUL, body=CAREFUL_BODY)
     of_range, of_call = ("", "") if places is None else (places.of_range(), places.of_call())
-    body = WideBody(kernel, places, writer=WideWriter(width), width=width)
-    w = body.writer
+    body = _body(kernel, places, aliases)
+    w, width = body.writer, body.width
     w.start("begin")
     count = body.spread("i64", COUNT)
     numbers = lane_constants("i64", range(width))

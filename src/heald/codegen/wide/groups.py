@@ -67,7 +67,8 @@ def load_packed(body: WideBody, group: Sequence[Op], access: Access) -> list[str
     t, count = packed
     w, kind = body.writer, memory_type(t)
     whole = f"<{count * body.width} x {kind}>"
-    stretch = w.ins(f"load {whole}, ptr {first_address(body, access, 0)}, align 1")
+    more = body.notes(access.array)
+    stretch = w.ins(f"load {whole}, ptr {first_address(body, access, 0)}, align 1{more}")
     found = []
     for op in group:
         leaf = op.attrs["leaf"]
@@ -99,18 +100,18 @@ def gather_packed(body: WideBody, group: Sequence[Op], access: Access) -> list[s
     whole = f"<{width} x i64>"
     if body.mask is not None:
         moved = body.chosen(body.mask, whole, moved, "zeroinitializer")
-    quad = f"<4 x {kind}>"
+    quad, more = f"<4 x {kind}>", body.notes(access.array)
     lanes = []
     bits = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(4))
     for k in range(width):
         offset = w.ins(f"extractelement {whole} {moved}, i64 {k}")
         place = w.ins(f"getelementptr i8, ptr {base}, i64 {offset}")
         if count == 4:
-            lanes.append(w.ins(f"load {quad}, ptr {place}, align 1"))
+            lanes.append(w.ins(f"load {quad}, ptr {place}, align 1{more}"))
         else:
             arguments = f"ptr {place}, i32 1, <4 x i1> <{bits}>, {quad} zeroinitializer"
             name = f"llvm.masked.load.v4{suffix(t)}.p0"
-            lanes.append(w.ins(f"call {quad} @{name}({arguments})"))
+            lanes.append(w.ins(f"call {quad} @{name}({arguments}){more}"))
     columns = _transposed(body, kind, lanes)
     found = []
     for op in group:
@@ -189,5 +190,6 @@ def store_packed(body: WideBody, group: Sequence[Op], access: Access) -> bool:
     mixed = w.ins(
         f"shufflevector {joined} {parts[0]}, {joined} poison, <{count * width} x i32> <{order}>"
     )
-    w.do(f"store {whole} {mixed}, ptr {first_address(body, access, 0)}, align 1")
+    place = first_address(body, access, 0)
+    w.do(f"store {whole} {mixed}, ptr {place}, align 1{body.notes(access.array)}")
     return True

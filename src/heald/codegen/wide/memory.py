@@ -77,7 +77,8 @@ def _load(body: WideBody, group: Sequence[Op], access: Access) -> list[str]:
 def _load_shared(body: WideBody, op: Op, access: Access) -> str:
     scalar, offset = element(op)
     place = first_address(body, access, offset)
-    return load_scalar(body, scalar, place, frozen=op.result in body.deciding)
+    more = body.notes(access.array)
+    return load_scalar(body, scalar, place, frozen=op.result in body.deciding, more=more)
 
 
 def _scattered(body: WideBody, group: Sequence[Op], access: Access) -> list[str]:
@@ -104,7 +105,7 @@ def _move_evenly(body: WideBody, op: Op, t: Scalar, first: str, step: int) -> li
 
     Processors that gather do not foresee what a gather needs next, so streams of structs crawl.
     """
-    w, kind = body.writer, memory_type(t)
+    w, kind, more = body.writer, memory_type(t), body.notes(op.operands[0])
     whole = f"<{body.width} x {kind}>"
     loads = op.name == "load"
     vector = "poison" if loads else to_memory(body, t, body.vector(op.operands[-1]))
@@ -113,47 +114,47 @@ def _move_evenly(body: WideBody, op: Op, t: Scalar, first: str, step: int) -> li
         if lane:
             place = w.ins(f"getelementptr i8, ptr {first}, i64 {lane * step}")
         if loads:
-            one = w.ins(f"load {kind}, ptr {place}, align 1")
+            one = w.ins(f"load {kind}, ptr {place}, align 1{more}")
             vector = w.ins(f"insertelement {whole} {vector}, {kind} {one}, i64 {lane}")
         else:
             one = w.ins(f"extractelement {whole} {vector}, i64 {lane}")
-            w.do(f"store {kind} {one}, ptr {place}, align 1")
+            w.do(f"store {kind} {one}, ptr {place}, align 1{more}")
     return [pinned(body, op, t, vector)] if loads else []
 
 
 def _move_dense(body: WideBody, op: Op, t: Scalar, place: str) -> list[str]:
     """A vector of elements that follow each other."""
-    w, width = body.writer, body.width
+    w, width, more = body.writer, body.width, body.notes(op.operands[0])
     kind = memory_type(t)
     whole, name = f"<{width} x {kind}>", f"v{width}{groups.suffix(t)}.p0"
     if op.name == "load":
         if body.mask is None:
-            return [pinned(body, op, t, w.ins(f"load {whole}, ptr {place}, align 1"))]
+            return [pinned(body, op, t, w.ins(f"load {whole}, ptr {place}, align 1{more}"))]
         arguments = f"ptr {place}, i32 1, {body.mask_type} {body.mask}, {whole} zeroinitializer"
-        found = w.ins(f"call {whole} @llvm.masked.load.{name}({arguments})")
+        found = w.ins(f"call {whole} @llvm.masked.load.{name}({arguments}){more}")
         return [pinned(body, op, t, found)]
     value = to_memory(body, t, body.vector(op.operands[-1]))
     if body.mask is None:
-        w.do(f"store {whole} {value}, ptr {place}, align 1")
+        w.do(f"store {whole} {value}, ptr {place}, align 1{more}")
     else:
         arguments = f"{whole} {value}, ptr {place}, i32 1, {body.mask_type} {body.mask}"
-        w.do(f"call void @llvm.masked.store.{name}({arguments})")
+        w.do(f"call void @llvm.masked.store.{name}({arguments}){more}")
     return []
 
 
 def _move_each(body: WideBody, op: Op, t: Scalar, places: str) -> list[str]:
     """Gather or scatter."""
-    w, width = body.writer, body.width
+    w, width, more = body.writer, body.width, body.notes(op.operands[0])
     whole, pointers = f"<{width} x {memory_type(t)}>", f"<{width} x ptr>"
     name = f"v{width}{groups.suffix(t)}.v{width}p0"
     mask = f"{body.mask_type} {body.active}"
     if op.name == "load":
         arguments = f"{pointers} {places}, i32 1, {mask}, {whole} zeroinitializer"
-        found = w.ins(f"call {whole} @llvm.masked.gather.{name}({arguments})")
+        found = w.ins(f"call {whole} @llvm.masked.gather.{name}({arguments}){more}")
         return [pinned(body, op, t, found)]
     value = to_memory(body, t, body.vector(op.operands[-1]))
     arguments = f"{whole} {value}, {pointers} {places}, i32 1, {mask}"
-    w.do(f"call void @llvm.masked.scatter.{name}({arguments})")
+    w.do(f"call void @llvm.masked.scatter.{name}({arguments}){more}")
     return []
 
 
@@ -193,7 +194,8 @@ def _store_shared(body: WideBody, op: Op, access: Access) -> None:
     if not body.is_uniform(value):
         whole = f"<{body.width} x {scalar_type(scalar)}>"
         name = w.ins(f"extractelement {whole} {body.vector(value)}, i32 {_last_lane(body)}")
-    store_scalar(body, scalar, name, first_address(body, access, offset))
+    place = first_address(body, access, offset)
+    store_scalar(body, scalar, name, place, body.notes(access.array))
 
 
 def _last_lane(body: WideBody) -> str:
