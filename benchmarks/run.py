@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
 ROUNDS = {"full": 15, "quick": 5, "tiny": 1}
-SUITES = ("cpu",)
+SUITES = ("cpu", "verify")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -121,6 +121,11 @@ def _processor() -> str:
 
 def _figures(options: argparse.Namespace, started: dict[str, Any]) -> Iterator[Any]:
     """The figures of the suite, one after another; what is known of the peers into ``started``."""
+    if options.suite == "verify":
+        from benchmarks import verify  # noqa: PLC0415 - it loads what reads the settings above
+
+        yield from verify.figures(options.size, options.clock)
+        return
     from benchmarks import costs, cpu  # noqa: PLC0415 - they load what reads the settings above
     from benchmarks.timing import SAMPLE, measure  # noqa: PLC0415
 

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from heald.api.kernel import Kernel as UserKernel
+from heald.driver import verify as driver
 from heald.driver.verify import Question, verify_program
 from heald.driver.verify_names import Names
 from heald.driver.verify_report import Report
@@ -54,3 +55,8 @@ def verify(path: Path) -> Report:
     entry = load(path)
     question = Question(entry.kernel, entry.kernel.name, entry.given, infer=False)
     return verify_program(question, process=False)
+
+
+def forget() -> None:
+    """Forget what the prover answered, so that it is asked anew."""
+    driver._ANSWERS_CACHE.clear()

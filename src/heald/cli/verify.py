@@ -19,7 +19,13 @@ from heald.diagnostics import CompileError, HealdError
 from heald.driver import Program
 from heald.driver.cache_store import open_store
 from heald.driver.verify import Question, verify_program
-from heald.driver.verify_formats import to_github, to_json, to_junit, to_sarif
+from heald.driver.verify_formats import (
+    to_github,
+    to_json,
+    to_junit,
+    to_markdown,
+    to_sarif,
+)
 from heald.driver.verify_issue import Verdict
 from heald.driver.verify_names import Names
 from heald.driver.verify_report import Report
@@ -42,7 +48,7 @@ from heald.types import (
 )
 
 _EXAMPLES = (f32, i32, u32)
-FORMATS = ("text", "json", "sarif", "junit", "github")
+FORMATS = ("text", "json", "sarif", "junit", "github", "markdown")
 _HAS_KERNEL = re.compile(r"@(?:\w+\.)*kernel\b")
 
 
@@ -194,6 +200,8 @@ def show(outcome: Outcome, kind: str, console: Console, *, strict: bool) -> None
             print(json.dumps(to_sarif(outcome.reports), indent=2))
         case "junit":
             print(to_junit(outcome.reports, outcome.errors, strict=strict))
+        case "markdown":
+            print(to_markdown(outcome.reports))
         case "github":
             text = to_github(outcome.reports)
             if text:

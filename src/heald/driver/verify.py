@@ -94,6 +94,7 @@ def request_key(request: Request) -> str:
         request.infer,
         request.properties,
         request.intervals,
+        request.seek,
     )
     return make_key("proof", repr(parts))
 
@@ -229,10 +230,10 @@ class _Reporter:
         else:
             conditional = proof.clauses or proof.live or proof.apart
             verdict = Verdict.CONDITIONAL if conditional else Verdict.PROVED
-        condition, notes = describe_proof(name, proof, self._names)
+        demands, notes = describe_proof(proof, self._names)
         if verdict in (Verdict.REFUTED, Verdict.UNKNOWN):
-            condition = ""
-        return PropertyReport(name, verdict, condition, notes, tuple(issues))
+            demands = ()
+        return PropertyReport(name, verdict, demands, notes, tuple(issues))
 
     def _issues(self, name: str, proof: PropertyProof) -> list[Issue]:
         if self._proof.beyond is not None:

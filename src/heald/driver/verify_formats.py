@@ -242,3 +242,24 @@ def to_github(reports: Iterable[Report]) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def to_markdown(reports: Iterable[Report]) -> str:
+    """Reports as a table: what is proved, what is asked of the launch, what is open and why.
+
+    Places are left out, so that the table changes with verdicts only.
+    """
+    lines = ["| kernel | verdict | asks of the launch, or is open |", "|---|---|---|"]
+    for report in reports:
+        text = report.condition
+        if not report.proved:
+            open_ = [p for p in report.properties if p.issues]
+            text = "; ".join(f"{p.name} {p.verdict.value}: {_reasons(p)}" for p in open_)
+        lines.append(f"| `{report.kernel}` | {report.verdict.value} | {text} |")
+    return "\n".join(lines)
+
+
+def _reasons(part: PropertyReport) -> str:
+    """Why a property is open, each reason once."""
+    found = dict.fromkeys(issue.reason or issue.message for issue in part.issues)
+    return ", ".join(found)

@@ -36,6 +36,7 @@ class Issue:
         hint: what would make it provable, or right.
         witness: the launch that goes wrong.
         key: issues with one key are about the same thing.
+        reason: what stands in the way, in a few words without places.
     """
 
     aspect: str
@@ -46,6 +47,7 @@ class Issue:
     hint: str = ""
     witness: Witness | None = None
     key: tuple[int, int, int] = (-1, -1, -1)
+    reason: str = ""
 
     @property
     def code(self) -> str:
@@ -73,12 +75,17 @@ class PropertyReport:
     """The answer about one property.
 
     Attributes:
-        condition: what a proof asks of the launch, readably; empty where it asks nothing.
+        demands: what a proof asks of the launch, readably.
         notes: facts worth knowing, such as benign races.
     """
 
     name: str
     verdict: Verdict
-    condition: str = ""
+    demands: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     issues: tuple[Issue, ...] = ()
+
+    @property
+    def condition(self) -> str:
+        """What a proof asks of the launch, in one text; empty where it asks nothing."""
+        return " and ".join(self.demands)

@@ -64,7 +64,10 @@ class Names:
         """A parameter, or a leaf of one, such as ``s.positions``."""
         parameter = self.kernel.params[number]
         name = self.kernel.name_of(parameter) or f"argument {number}"
-        return ".".join([name, *leaf_path(parameter.type, leaf)])
+        path = leaf_path(parameter.type, leaf)
+        if not path and not isinstance(parameter.type, Leaf):
+            return f"{name}[{leaf}]"
+        return ".".join([name, *path])
 
     def array(self, number: int) -> str:
         """The array that an op works on, by the parameter it comes from."""

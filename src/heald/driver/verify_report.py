@@ -45,8 +45,7 @@ class Report:
     @property
     def condition(self) -> str:
         """What the proofs ask of the launch, readably; empty where they ask nothing."""
-        parts = dict.fromkeys(p.condition for p in self.properties if p.condition)
-        return " and ".join(parts)
+        return " and ".join(dict.fromkeys(d for p in self.properties for d in p.demands))
 
     @property
     def issues(self) -> tuple[Issue, ...]:

@@ -41,7 +41,7 @@ class StrictGate:
             return look_up(arguments, dims, symbol)
 
         if self._proof is None:
-            self._proof = self._ask(Request(self._kernel))
+            self._proof = self._ask(Request(self._kernel, seek=False))
         missing = tuple(n for n, p in self._proof.properties.items() if not _covers(p, lookup))
         if not missing:
             return ()
@@ -49,7 +49,7 @@ class StrictGate:
         if facts not in self._launches_cache:
             if len(self._launches_cache) >= _MOST_LAUNCHES:
                 self._launches_cache.clear()
-            request = Request(self._kernel, facts, infer=False, properties=missing)
+            request = Request(self._kernel, facts, False, missing, seek=False)
             own = self._ask(request).properties.items()
             self._launches_cache[facts] = tuple(n for n, p in own if not _covers(p, lookup))
         return self._launches_cache[facts]

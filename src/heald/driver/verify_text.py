@@ -90,6 +90,19 @@ _REASONS = {
     "beyond": "the kernel does something that the prover does not follow",
 }
 
+_WORDS = {
+    "load": "numbers from memory",
+    "atomic": "old values of atomics",
+    "loop": "numbers that a loop carries",
+    "number": "numbers of a resource",
+    "arithmetic": "arithmetic that the solver did not decide",
+    "race": "indices that the solver cannot tell apart",
+    "overflow": "arithmetic that may leave its type",
+    "handle": "a handle that is no parameter",
+    "resource": "writes to a resource",
+    "beyond": "something that the prover does not follow",
+}
+
 _CLAIMS = {
     "bounds": "cannot show that the index is inside '{array}'",
     "division": "cannot show that the divisor or step is not zero",
@@ -117,6 +130,7 @@ def describe_finding(finding: Finding, names: Names) -> Issue:
         notes,
         reason,
         key=(finding.op, finding.other, finding.axis),
+        reason=_WORDS[finding.reason],
     )
 
 
@@ -128,8 +142,8 @@ def _source(number: int, names: Names) -> str:
 # -- what a proof asks of the launch ---------------------------------------------------------------
 
 
-def describe_proof(name: str, proof: PropertyProof, names: Names) -> tuple[str, tuple[str, ...]]:
-    """The condition, and notes."""
+def describe_proof(proof: PropertyProof, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What it asks of the launch, and notes."""
     parts = _describe_clauses(proof.clauses, names)
     parts += [f"{names.argument(live.parameter, live.leaf)} is live" for live in proof.live]
     notes = []
@@ -139,7 +153,7 @@ def describe_proof(name: str, proof: PropertyProof, names: Names) -> tuple[str, 
     for first, second in proof.benign:
         places = dict.fromkeys(names.line(n) for n in (first, second))
         notes.append(f"threads may write the same value to one element ({', '.join(places)})")
-    return " and ".join(parts), tuple(dict.fromkeys(notes))
+    return tuple(dict.fromkeys(parts)), tuple(dict.fromkeys(notes))
 
 
 _ONE_THREAD = [Clause((((), 1), ((Symbol("dim", axis=axis),), -1))) for axis in range(MAX_RANK)]

@@ -33,6 +33,7 @@ class Request:
         infer: whether further conditions on the launch may be asked for.
         properties: which ones.
         intervals: whether the interval analysis may settle obligations first.
+        seek: whether to look for launches in which what is open goes wrong.
     """
 
     kernel: Kernel
@@ -40,6 +41,7 @@ class Request:
     infer: bool = True
     properties: tuple[str, ...] = PROPERTIES
     intervals: bool = True
+    seek: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -54,6 +54,7 @@ def request_to_json(request: Request) -> dict[str, Any]:
         "infer": request.infer,
         "properties": list(request.properties),
         "intervals": request.intervals,
+        "seek": request.seek,
     }
 
 
@@ -65,4 +66,5 @@ def request_from_json(data: Mapping[str, Any]) -> Request:
         data["infer"],
         tuple(data["properties"]),
         data["intervals"],
+        data["seek"],
     )

@@ -91,7 +91,7 @@ def _prove(request: Request) -> Proof:
     if any(attempt.vague for attempt in attempts):
         third = _with_bits(attempts[-1], settled, [n for n in left if n != "overflow"])
         attempts += [third] if third is not None else []
-    properties = {name: _answer(name, attempts) for name in request.properties}
+    properties = {name: _answer(name, attempts, seek=request.seek) for name in request.properties}
     total = {o.op for o in first.found.obligations}
     return Proof(
         properties,
@@ -196,12 +196,12 @@ def _best(name: str, attempts: list[Context]) -> Context:
     return min(reversed(attempts), key=lambda a: len(a.stages[name].open))
 
 
-def _answer(name: str, attempts: list[Context]) -> PropertyProof:
+def _answer(name: str, attempts: list[Context], *, seek: bool) -> PropertyProof:
     attempt = _best(name, attempts)
     stage = attempt.stages[name]
     clauses = dict.fromkeys((*attempt.stages["fits"].clauses, *stage.clauses))
     findings = [
-        replace(o.finding, suspects=o.seek() if k < _MOST_FINDINGS else ())
+        replace(o.finding, suspects=o.seek() if seek and k < _MOST_FINDINGS else ())
         for k, o in enumerate(stage.open)
     ]
     return PropertyProof(

@@ -1,0 +1,106 @@
+"""``--suite verify``: how much of the corpus in ``tests/proofs`` is judged right, and how fast.
+
+Each kernel is judged anew, replays included, in this process.  ``python -m benchmarks.run --suite
+verify`` writes the report.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from benchmarks.figures import Figure, Size
+
+CORPUS = Path(__file__).parent.parent / "tests" / "proofs" / "corpus.py"
+EVERY = {"full": 1, "quick": 6, "tiny": 60}
+"""One of so many pairs is judged."""
+LIMITS = {"proved": 0.95, "refuted": 0.9, "median": 0.3, "p99": 10.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One kernel of the corpus and what came out."""
+
+    name: str
+    expected: str
+    verdict: str
+    refuted: bool
+    wall: float
+    processor: float
+
+
+def judge(size: Size) -> list[Judged]:
+    """Judge the corpus, or a part of it."""
+    corpus = _corpus()
+    count = EVERY[size]
+    files = [*corpus.PASSING[::count], *corpus.FAILING[::count]]
+    corpus.verify(files[0])  # z3 and the language are loaded by the first
+    corpus.verify.cache_clear()
+    return [_judge(corpus, path) for path in files]
+
+
+def _corpus() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("proof_corpus", CORPUS)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _judge(corpus: Any, path: Path) -> Judged:
+    entry = corpus.load(path)
+    corpus.forget()
+    wall, processor = time.perf_counter(), time.process_time()
+    report = corpus.verify(path)
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    refuted = bool(entry.refuted) and report[entry.refuted].verdict.value == "refuted"
+    expected = "refuted" if entry.refuted else "proved"
+    return Judged(path.stem, expected, report.verdict.value, refuted, wall, processor)
+
+
+def figures(size: Size, clock: str = "wall") -> Iterator[Figure]:
+    """The figures of the suite."""
+    judged = judge(size)
+    right = [j for j in judged if j.expected == "proved"]
+    wrong = [j for j in judged if j.expected == "refuted"]
+    proved = [j for j in right if j.verdict.startswith("proved")]
+    alarms = [j for j in right if j.verdict == "refuted"]
+    unsafe = [j for j in wrong if j.verdict.startswith("proved")]
+    found = [j for j in wrong if j.refuted]
+    times = sorted(j.wall if clock == "wall" else j.processor for j in judged)
+    late = times[min(len(times) - 1, round(0.99 * len(times)))]
+    detail = {j.name: [j.verdict, round(j.wall, 3), round(j.processor, 3)] for j in judged}
+
+    def names(kernels: list[Judged]) -> str:
+        return ", ".join(j.name for j in kernels)
+
+    yield Figure("corpus", "kernels", len(judged), "", None, ">=", detail)
+    yield Figure("corpus", "faulty called safe", len(unsafe), "", 0, "<=", note=names(unsafe))
+    yield Figure("corpus", "false alarms", len(alarms), "", 0, "<=", note=names(alarms))
+    yield _share("correct proved", len(proved), len(right), LIMITS["proved"])
+    yield _share("faulty refuted with replay", len(found), len(wrong), LIMITS["refuted"])
+    yield Figure("time", "median a kernel", statistics.median(times), "s", LIMITS["median"], "<=")
+    yield Figure("time", "99th percentile", late, "s", LIMITS["p99"], "<=")
+
+
+def _share(name: str, part: int, total: int, limit: float) -> Figure:
+    return Figure("corpus", name, part / total, "", limit, ">=", note=f"{part} of {total}")
+
+
+def main() -> None:
+    """Print the table."""
+    for figure in figures("full"):
+        print(figure.row(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""``docs/proofs.md`` lists every kernel of Heald with its verdict; ``--bless`` writes the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from heald.cli.verify import verify_targets
+from heald.driver.verify_formats import to_markdown
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "proofs.md"
+START, END = "<!-- table -->\n", "<!-- end of table -->"
+
+
+def test_the_page_lists_every_kernel_of_heald(request: pytest.FixtureRequest) -> None:
+    outcome = verify_targets([str(ROOT / "src" / "heald")], (), Console(stderr=True))
+    assert not outcome.errors
+    table = to_markdown(outcome.reports) + "\n"
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(START)
+    found, _, after = rest.partition(END)
+    if found != table and request.config.getoption("--bless"):
+        PAGE.write_text(f"{before}{START}{table}{END}{after}", encoding="utf-8")
+        return
+    assert found == table
