@@ -30,7 +30,7 @@ def widened(case: Case, width: int) -> Iterator[tuple[str, Kernel, Kernel]]:
     """Each variant that fits the launch: its name, its scalar form and its widened one."""
     front = run_pipeline(case.kernel, FRONT, check=True)
     for name, guarded in variants(front, case.dims, case.args):
-        for unit, apart in ((False, True), (is_dense(case), False)):
+        for unit, apart in ((False, is_apart(case)), (is_dense(case), False)):
             kernel = assume_unit(guarded) if unit else guarded
             kernel = assume_apart(kernel) if apart else kernel
             scalar = run_pipeline(kernel, SCALAR_CPU, check=True)
@@ -41,11 +41,18 @@ def widened(case: Case, width: int) -> Iterator[tuple[str, Kernel, Kernel]]:
                 yield f"{name}{' unit' * unit}{' apart' * apart} of {width}", scalar, wide
 
 
+def views_of(case: Case) -> list[ArrayView]:
+    values = [x for a in case.args for x in (a if isinstance(a, tuple) else (a,))]
+    return [view for view in values if isinstance(view, ArrayView)]
+
+
 def is_dense(case: Case) -> bool:
-    views = [x for a in case.args for x in (a if isinstance(a, tuple) else (a,))]
-    return all(
-        view.strides[-1] == size_of(view.dtype) for view in views if isinstance(view, ArrayView)
-    )
+    return all(view.strides[-1] == size_of(view.dtype) for view in views_of(case))
+
+
+def is_apart(case: Case) -> bool:
+    views = views_of(case)
+    return len({id(view.buffer) for view in views}) == len(views)
 
 
 def examine_widened(case: Case, width: int) -> int:
