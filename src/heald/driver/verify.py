@@ -38,6 +38,7 @@ from heald.proof.prove import CONTRADICTION
 from heald.proof.result import VERSION, from_json, to_json
 
 _FILLS = range(7)
+_WORD = 1 << 63
 
 
 class Cache(Protocol):
@@ -197,7 +198,7 @@ def launch_facts(
             if isinstance(leaf, ArrayArgument):
                 for axis, extent in enumerate(leaf.shape):
                     facts.append((Symbol("shape", number, k, axis), extent))
-            elif isinstance(leaf, int) and not isinstance(leaf, bool):
+            elif isinstance(leaf, int) and not isinstance(leaf, bool) and leaf < _WORD:
                 facts.append((Symbol("value", number, k), leaf))
     return tuple(clause({(): -n, (symbol,): 1}, equal=True) for symbol, n in facts)
 

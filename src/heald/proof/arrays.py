@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from heald.ir import ATOMICS, Op
-from heald.proof.records import Access, Beyond, Data, Place, Root, View
+from heald.proof.records import Access, Beyond, Data, Indexing, Place, Root, View
 from heald.proof.terms import INT, Term, Terms
 from heald.types import Array, Scalar, leaves
 
@@ -54,6 +54,7 @@ def access(ex: Executor, op: Op) -> None:
     index = tuple(ex.term(v) for v in operands)
     for axis, (number, extent) in enumerate(zip(index, view.extents, strict=True)):
         _oblige_inside(ex, op, number, extent, axis)
+    ex.found.indexings.append(Indexing(op, ex.path, ex.known, index))
     kind = "atomic" if op.name in ATOMICS else "write" if op.name == "store" else "read"
     values = ex.read(op.operands[1 + array.ndim :])
     result: tuple[Term, ...] = ()
@@ -118,7 +119,8 @@ def subview(ex: Executor, op: Op) -> None:
     view = ex.view(op.operands[0])
     axes = op.attrs["axes"]
     assert isinstance(axes, str)
-    numbers = iter([ex.term(v) for v in op.operands[1:]])
+    operands = tuple([ex.term(v) for v in op.operands[1:]])
+    numbers = iter(operands)
     extents: list[Term] = []
     inner: dict[int, Place] = {}
     for axis, letter in enumerate(axes):
@@ -135,6 +137,7 @@ def subview(ex: Executor, op: Op) -> None:
             _oblige_stretch(ex, op, start, count, step, extent, axis)
             inner[axis] = Place(start, step, len(extents))
             extents.append(count)
+    ex.found.indexings.append(Indexing(op, ex.path, ex.known, operands))
     places = tuple(_composed(terms, place, inner) for place in view.places)
     ex.env[op.result] = View(view.root, places, tuple(extents))
 

@@ -281,6 +281,7 @@ def merge_suspects(one: Open, two: Open) -> Open:
 
 _THREADS = 100_000
 _LARGE = 1 << 24
+_MOST_COUNT = (1 << 63) - 1
 
 
 def is_sensible(c: Clause, rank: int, *, usual: bool) -> bool:
@@ -294,6 +295,8 @@ def is_sensible(c: Clause, rank: int, *, usual: bool) -> bool:
             return 100, 100
         return (0, _LARGE) if symbol.kind == "shape" else (-_LARGE, _LARGE)
 
+    if any(abs(count) > _MOST_COUNT for _, count in c.terms):
+        return False  # no word holds it
     high = 0
     for product, count in c.terms:
         corners = [1]

@@ -257,6 +257,7 @@ class Executor:
         found = self.found
         return (
             found.obligations,
+            found.indexings,
             found.fittings,
             found.accesses,
             found.candidates,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from heald.ir import Op
 from heald.passes.intervals import Intervals
 from heald.proof.conditions import Clause
 from heald.proof.context import Context, Item, Open, Stage, merge_suspects
 from heald.proof.explain import closure
-from heald.proof.records import Obligation
+from heald.proof.records import Indexing, Obligation
 from heald.proof.result import Finding, Live, Suspect
 from heald.proof.terms import Term
 from heald.proof.witness import seek
@@ -106,7 +106,7 @@ def judge_overflows(c: Context) -> None:
     stage = c.stages["overflow"]
     if not c.found.turns:
         return
-    for access in _accesses(c):
+    for access in c.found.indexings:
         seen = closure(c.terms, c.found, access.numbers)
         turns = [turn for turn in c.found.turns if turn in seen]
         goal = c.terms.both(*(c.terms.zero(turn) for turn in turns))
@@ -118,24 +118,10 @@ def judge_overflows(c: Context) -> None:
 
 
 def _leave_overflow(
-    c: Context, stage: Stage, access: Obligation, turns: Sequence[Term], item: Item
+    c: Context, stage: Stage, access: Indexing, turns: Sequence[Term], item: Item
 ) -> None:
     question = [*item[0], c.terms.negate(item[1])]
     culprits = tuple(dict.fromkeys(c.ids[c.found.turns[turn]] for turn in turns))
     op = c.ids[access.op]
     finding = Finding("overflow", op, reason="overflow", sources=culprits, culprits=culprits)
     stage.open.append(Open(finding, lambda: seek(c, question, [None], c.facts())))
-
-
-def _accesses(c: Context) -> list[Obligation]:
-    """The last bounds obligation of each access, at which all others of it are known."""
-    last: dict[Op, Obligation] = {}
-    for obligation in c.found.obligations:
-        if obligation.kind == "bounds":
-            numbers = obligation.numbers[:1]
-            before = last.get(obligation.op)
-            if before is not None:
-                numbers = tuple(dict.fromkeys((*before.numbers, *numbers)))
-            known = (*obligation.known, obligation.goal)
-            last[obligation.op] = replace(obligation, numbers=numbers, known=known)
-    return list(last.values())

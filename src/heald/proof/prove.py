@@ -219,8 +219,10 @@ def _asks(name: str, found: Execution) -> bool:
     """Is there anything in the kernel that a property is about?"""
     kinds = {o.kind for o in found.obligations}
     match name:
-        case "bounds" | "overflow":
+        case "bounds":
             return "bounds" in kinds
+        case "overflow":
+            return bool(found.indexings)
         case "division":
             return bool(kinds & {"division", "step"})
         case "assertions":

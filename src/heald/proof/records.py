@@ -105,6 +105,16 @@ class Obligation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Indexing:
+    """Indices of an access or a view that was found inside."""
+
+    op: Op
+    path: Path
+    known: Path
+    numbers: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Fitting:
     """An op that was taken to give its exact result, which must therefore fit its type."""
 
@@ -204,6 +214,7 @@ class Execution:
     threads: tuple[Term, ...] = ()
     symbols: dict[Symbol, Term] = field(default_factory=dict)
     obligations: list[Obligation] = field(default_factory=list)
+    indexings: list[Indexing] = field(default_factory=list)
     fittings: list[Fitting] = field(default_factory=list)
     accesses: list[Access] = field(default_factory=list)
     candidates: list[Candidate] = field(default_factory=list)

@@ -247,6 +247,22 @@ def test_assume_proves_nothing() -> None:
     assert verdicts(body)["bounds"] == "open"
 
 
+def test_an_index_that_wrapped_is_no_index_though_it_is_inside() -> None:
+    body = f"""{THREAD}
+      %p: i32 = imul %n, %m
+      %ten: i32 = const [value=10]
+      %l: local<f32,10> = alloc
+      %i: i32 = irem %p, %ten
+      %positive: b1 = icmp %i, %zero [pred="sge"]
+      if %positive () {{ store %l, %i, %x
+        yield }} () {{ yield }}
+    """
+    found = verdicts(body)
+    assert found["bounds"] == "proved"
+    assert found["overflow"] == "open"
+    assert verdicts(body, given=(*size(N, 0, 1000), *size(M, 0, 1000)))["overflow"] == "proved"
+
+
 # -- races -----------------------------------------------------------------------------------------
 
 INSIDE = """
