@@ -264,7 +264,7 @@ class Program:
         if thread_count(dims) == 0:
             return
         if self.safety == "strict":
-            self._require_proofs(dims, arguments)
+            self._require_proofs(device, dims, arguments)
         if device.is_sim:
             self._simulate(device, dims, arguments, block_dim)
         elif device.is_cuda:
@@ -272,11 +272,13 @@ class Program:
         else:
             self._run_cpu(dims, arguments, block_dim)
 
-    def _require_proofs(self, dims: Sequence[int], arguments: Sequence[Argument]) -> None:
+    def _require_proofs(
+        self, device: Device, dims: Sequence[int], arguments: Sequence[Argument]
+    ) -> None:
         """Refuse a launch of which something is not proved."""
         if self._gate is None:  # the prover is large, and few programs are strict
             self._gate = import_module("heald.driver.verify_strict").StrictGate(self.wir)
-        missing = self._gate.missing(dims, arguments)
+        missing = self._gate.missing(dims, arguments, device)
         if not missing:
             return
         if not self._gate.faults.isdisjoint(missing):

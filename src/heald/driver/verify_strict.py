@@ -6,16 +6,20 @@ by itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from heald.artifact import LaunchCondition, Symbol
+from heald.artifact import LaunchCondition, Symbol, abi
 from heald.diagnostics import ProofError
 from heald.driver.arguments import Argument, look_up
 from heald.driver.cache_store import open_store
 from heald.driver.verify import Question, ask, launch_facts, verify_program
 from heald.ir import Kernel
-from heald.proof import Proof, PropertyProof, Request
+from heald.proof import Live, Proof, PropertyProof, Request
 from heald.proof.client import Gave
+from heald.runtime.device import Device
+from heald.runtime.resources import table_of
+
+Lookup = Callable[[Symbol], int]
 
 _MOST_LAUNCHES = 64
 _FAULTS = frozenset({"bounds", "division", "assertions", "handles"})
@@ -32,27 +36,30 @@ class StrictGate:
         self.faults = _FAULTS
         self._kernel = kernel
         self._proof: Proof | None = None
-        self._launches_cache: dict[object, tuple[str, ...]] = {}
+        self._launches: dict[object, Proof] = {}
 
-    def missing(self, dims: Sequence[int], arguments: Sequence[Argument]) -> tuple[str, ...]:
-        """Properties that are not proved for a launch."""
+    def missing(
+        self, dims: Sequence[int], arguments: Sequence[Argument], device: Device
+    ) -> tuple[str, ...]:
+        """Properties that are not proved for a launch on a device."""
 
-        def lookup(symbol: Symbol) -> int:
-            return look_up(arguments, dims, symbol)
+        def covers(proof: PropertyProof) -> bool:
+            return _covers(proof, lambda symbol: look_up(arguments, dims, symbol), device)
 
         if self._proof is None:
             self._proof = self._ask(Request(self._kernel, seek=False))
-        missing = tuple(n for n, p in self._proof.properties.items() if not _covers(p, lookup))
+        missing = tuple(n for n, p in self._proof.properties.items() if not covers(p))
         if not missing:
             return ()
-        facts = launch_facts(self._kernel, dims, arguments)
-        if facts not in self._launches_cache:
-            if len(self._launches_cache) >= _MOST_LAUNCHES:
-                self._launches_cache.clear()
-            request = Request(self._kernel, facts, False, missing, seek=False)
-            own = self._ask(request).properties.items()
-            self._launches_cache[facts] = tuple(n for n, p in own if not _covers(p, lookup))
-        return self._launches_cache[facts]
+        key = (launch_facts(self._kernel, dims, arguments), missing)
+        if key not in self._launches:
+            if len(self._launches) >= _MOST_LAUNCHES:
+                self._launches.clear()
+            self._launches[key] = self._ask(
+                Request(self._kernel, key[0], False, missing, seek=False)
+            )
+        own = self._launches[key].properties.items()  # addresses and handles are not in the key
+        return tuple(n for n, p in own if not covers(p))
 
     def _ask(self, request: Request) -> Proof:
         try:
@@ -77,11 +84,16 @@ class StrictGate:
         )
 
 
-def _covers(proof: PropertyProof, lookup: object) -> bool:
-    """Is a property proved for a launch?  Live handles are checked when they are used."""
-    assert callable(lookup)
-    if proof.status != "proved" or proof.live:
+def _covers(proof: PropertyProof, lookup: Lookup, device: Device) -> bool:
+    """Is a property proved for a launch on a device?"""
+    if proof.status != "proved" or not all(clause.holds(lookup) for clause in proof.clauses):
         return False
-    if not all(clause.holds(lookup) for clause in proof.clauses):
+    if proof.apart is not None and not LaunchCondition((proof.apart,)).holds(lookup):
         return False
-    return proof.apart is None or LaunchCondition((proof.apart,)).holds(lookup)
+    return all(_is_live(live, lookup, device) for live in proof.live)
+
+
+def _is_live(live: Live, lookup: Lookup, device: Device) -> bool:
+    handle = lookup(Symbol("value", live.parameter, live.leaf))
+    is_right_kind = handle >> abi.HANDLE_KIND_SHIFT == live.kind
+    return is_right_kind and table_of(device).look_up(handle) is not None

@@ -38,7 +38,8 @@ def run_for(ex: Executor, op: Op) -> tuple[Data, ...] | None:
     trips = None if None in numbers else range(*numbers)  # type: ignore[arg-type]
     if trips is not None and not trips:
         return ex.read(op.operands[3:])
-    if trips is not None and len(trips) <= _MOST_UNROLLED and _decides(ex, op):
+    few = trips is not None and not trips[_MOST_UNROLLED:]  # `len` is limited to 63 bits
+    if trips is not None and few and _decides(ex, op):
         return _unroll_for(ex, op, trips)
     return _Loop(ex, op).run_for(low, high, step)
 

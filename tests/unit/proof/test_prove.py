@@ -366,6 +366,19 @@ def test_atomics_race_with_plain_accesses_only() -> None:
     assert verdicts(plain, header, (*facts, *size(Symbol("shape", 1), 1)))["races"] == "open"
 
 
+def test_loops_may_have_more_trips_than_a_word_counts() -> None:
+    body = """
+  %low: i64 = const [value=-9000000000000000000]
+  %high: i64 = const [value=9000000000000000000]
+  %step: i64 = const [value=1]
+  for %low, %high, %step (%i: i64) {
+    store %a, %i, %x
+    yield
+  }"""
+    found = verdicts(THREAD + body, infer=True)
+    assert (found["bounds"], found["races"]) == ("open", "proved"), "all write 1.0"
+
+
 def test_a_kernel_without_launch_index_races_unless_it_is_one_thread() -> None:
     header = HEADER.replace("<1>", "<0>")
     body = """

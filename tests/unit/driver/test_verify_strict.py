@@ -1,0 +1,68 @@
+"""What strict launches ask of a proof: sizes, addresses and handles, each time anew."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heald.driver.arguments import Argument, ArrayArgument
+from heald.driver.verify_strict import StrictGate
+from heald.ir import Kernel, check, parse
+from heald.ops import TABLE
+from heald.runtime.device import CPU, SIM
+from heald.runtime.resources import table_of
+from heald.types import Array, f32, u64
+
+SQUARES = """
+kernel @squares<1>(%a: array<f32,1>, %b: array<f32,1>) {
+  %t: i32 = tid [axis=0]
+  %i: i32 = imul %t, %t
+  %v: f32 = load %a, %i
+  store %b, %t, %v
+  return
+}
+"""
+WIDTH = """
+kernel @width<1>(%id: u64, %out: array<i32,1>) {
+  %t: i32 = tid [axis=0]
+  %w: i32 = resource_scalar %id [kind=3, slot=0]
+  store %out, %t, %w
+  return
+}
+"""
+
+
+def kernel_of(text: str) -> Kernel:
+    kernel = parse(text, TABLE)
+    check(kernel, TABLE)
+    return kernel
+
+
+def array(extent: int, start: int = 0) -> Argument:
+    """Bytes that nobody touches: only addresses matter."""
+    leaf = ArrayArgument(4096 + 4 * start, (extent,), (4,), f32, None)
+    return Argument(Array(f32, 1), (leaf,))
+
+
+def test_arrays_are_compared_at_every_launch() -> None:
+    gate = StrictGate(kernel_of(SQUARES))
+    for _ in range(2):
+        assert gate.missing((3,), (array(5), array(3, 5)), CPU) == ()
+        assert gate.missing((3,), (array(5), array(3, 4)), CPU) == ("aliasing",)
+        assert gate.missing((3,), (array(4), array(3, 5)), CPU) == ("bounds",)
+
+
+def test_handles_are_looked_up_at_every_launch() -> None:
+    gate = StrictGate(kernel_of(WIDTH))
+    handle = table_of(CPU).register(3, [np.int32(7)], [])
+    other = table_of(CPU).register(4, [np.int32(7)], [])
+
+    def missing(number: int, device=CPU) -> tuple[str, ...]:
+        return gate.missing((3,), (Argument(u64, (number,)), array(3)), device)
+
+    assert missing(handle) == ()
+    assert missing(handle, SIM) == ("handles",), "it is a resource of another device"
+    assert missing(other) == ("handles",), "it is of another kind"
+    table_of(CPU).release(handle)
+    table_of(CPU).release(other)
+    assert missing(handle) == ("handles",)
+    assert missing(0) == ("handles",)
