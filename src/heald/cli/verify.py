@@ -83,12 +83,15 @@ def verify_targets(targets: Sequence[str], properties: Sequence[str], console: C
         task = progress.add_task("verifying", total=len(kernels))
         for place, kernel in kernels:
             progress.update(task, description=kernel.key)
-            _verify(place, kernel, wanted, outcome)
+            verify_kernel(place, kernel, outcome, wanted)
             progress.advance(task)
     return outcome
 
 
-def _verify(place: str, kernel: Kernel, wanted: tuple[str, ...], outcome: Outcome) -> None:
+def verify_kernel(
+    place: str, kernel: Kernel, outcome: Outcome, properties: tuple[str, ...] = PROPERTIES
+) -> None:
+    """Verify every instance of a kernel; ``place`` begins the line of an error."""
     try:
         if not kernel.is_generic:
             kernel.program(kernel.concrete_types())
@@ -96,7 +99,7 @@ def _verify(place: str, kernel: Kernel, wanted: tuple[str, ...], outcome: Outcom
         if not programs:
             outcome.errors.append(f"{place}: kernel '{kernel.key}' is generic: use wp.overload")
         for program in programs:
-            question = Question(program.wir, kernel.key, properties=wanted)
+            question = Question(program.wir, kernel.key, properties=properties)
             outcome.reports.append(verify_program(question, store=open_store()))
     except HealdError as error:
         outcome.errors.append(f"{place}: {str(error).splitlines()[0]}")

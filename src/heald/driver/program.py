@@ -198,7 +198,10 @@ class Program:
         """Compile the variants for dense arrays that do not overlap, for the current device.
 
         Launches with others, such as every second column of one, compile theirs when they come.
+        With ``safety="strict"`` it also waits for the prover.
         """
+        if self.safety == "strict":
+            self._strict_gate().prepare()
         device, asked = current_device(), self.questions
         dense = Choice(unit="unit" in asked, apart="apart" in asked)
         for choice in (dense, replace(dense, bounds=True))[: 1 + ("bounds" in asked)]:
@@ -276,15 +279,21 @@ class Program:
         self, device: Device, dims: Sequence[int], arguments: Sequence[Argument]
     ) -> None:
         """Refuse a launch of which something is not proved."""
-        if self._gate is None:  # the prover is large, and few programs are strict
-            self._gate = import_module("heald.driver.verify_strict").StrictGate(self.wir)
-        missing = self._gate.missing(dims, arguments, device)
+        gate = self._strict_gate()
+        missing = gate.missing(dims, arguments, device)
         if not missing:
             return
-        if not self._gate.faults.isdisjoint(missing):
+        if not gate.faults.isdisjoint(missing):
             holds = self.condition.holds(lambda symbol: look_up(arguments, dims, symbol))
             require_proofs(self.guarded(bounds=holds), self.describe_condition())
-        raise self._gate.refuse(dims, arguments, missing)
+        raise gate.refuse(dims, arguments, missing)
+
+    def _strict_gate(self) -> StrictGate:
+        gate = self._gate
+        if gate is None:  # the prover is large, and few programs are strict
+            gate = import_module("heald.driver.verify_strict").StrictGate(self.wir)
+            self._gate = gate
+        return gate
 
     def choose(self, dims: Sequence[int], arguments: Sequence[Argument]) -> Variant:
         """The variant for a launch on a CPU; only that one is compiled."""

@@ -38,6 +38,12 @@ class StrictGate:
         self._proof: Proof | None = None
         self._launches: dict[object, Proof] = {}
 
+    def prepare(self) -> Proof:
+        """What is proved of all launches; the first call waits for the prover."""
+        if self._proof is None:
+            self._proof = self._ask(Request(self._kernel, seek=False))
+        return self._proof
+
     def missing(
         self, dims: Sequence[int], arguments: Sequence[Argument], device: Device
     ) -> tuple[str, ...]:
@@ -46,9 +52,8 @@ class StrictGate:
         def covers(proof: PropertyProof) -> bool:
             return _covers(proof, lambda symbol: look_up(arguments, dims, symbol), device)
 
-        if self._proof is None:
-            self._proof = self._ask(Request(self._kernel, seek=False))
-        missing = tuple(n for n, p in self._proof.properties.items() if not covers(p))
+        general = self.prepare().properties.items()
+        missing = tuple(n for n, p in general if not covers(p))
         if not missing:
             return ()
         key = (launch_facts(self._kernel, dims, arguments), missing)

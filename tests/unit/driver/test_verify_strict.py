@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+import pytest
+
+import heald as wp
+from heald.driver import verify_strict
 from heald.driver.arguments import Argument, ArrayArgument
+from heald.driver.verify import ask
 from heald.driver.verify_strict import StrictGate
 from heald.ir import Kernel, check, parse
 from heald.ops import TABLE
+from heald.proof import Proof, Request
 from heald.runtime.device import CPU, SIM
 from heald.runtime.resources import table_of
 from heald.types import Array, f32, u64
@@ -66,3 +73,24 @@ def test_handles_are_looked_up_at_every_launch() -> None:
     table_of(CPU).release(other)
     assert missing(handle) == ("handles",)
     assert missing(0) == ("handles",)
+
+
+@wp.kernel(safety="strict")
+def ahead(a: wp.array(dtype=float)):
+    i = wp.tid()
+    a[i] = 1.0
+
+
+def test_kernels_are_judged_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Request] = []
+
+    def count(request: Request, **options: Any) -> Proof:
+        asked.append(request)
+        return ask(request, **options)
+
+    monkeypatch.setattr(verify_strict, "ask", count)
+    ahead.prepare()
+    assert len(asked) == 1
+    a = wp.zeros(3)
+    wp.launch(ahead, dim=3, inputs=[a])
+    assert (a.list(), len(asked)) == ([1.0] * 3, 1)
