@@ -72,7 +72,7 @@ def _hint(seen: Misbehaviour, names: Names) -> str:
 
 _REASONS = {
     "load": "it depends on numbers read from memory ({sources}), which may be any: "
-    "a test of them in the kernel would make it provable",
+    "a test of what was read, and kept in a variable, would make it provable",
     "atomic": "it depends on the old value of an atomic ({sources}): "
     "a test of it in the kernel would make it provable",
     "loop": "it depends on what a loop carries ({sources}), of which too little is known: a test "

@@ -215,9 +215,19 @@ class Context:
             if not all(is_sensible(c, self.kernel.rank, usual=usual) for c in clauses):
                 continue
             if self.holds(item, [*here, *way], deep=False):
-                stage.demand(clauses)
+                stage.demand(self.clause_of(c) for c in self._needed(item, here, way))
                 return True
         return False
+
+    def _needed(self, item: Item, here: list[Term], way: Sequence[Term]) -> list[Term]:
+        """The claims without which a goal does not follow; of two that do, the plainer stays."""
+        kept = list(way)
+        if len(way) > 1:
+            for claim in sorted(way, key=_size, reverse=True):
+                rest = [c for c in kept if c is not claim]
+                if self.holds(item, [*here, *rest], deep=False):
+                    kept = rest
+        return kept
 
     def _suits_sizes(self, claims: Sequence[Term]) -> bool:
         """Is there a launch of several threads, with numbers that could be sizes, for claims?"""
@@ -304,3 +314,8 @@ def is_sensible(c: Clause, rank: int, *, usual: bool) -> bool:
             corners = [x * y for x in corners for y in numbers(symbol)]
         high += max(count * corner for corner in corners)
     return high >= 0
+
+
+def _size(claim: Term) -> int:
+    """How much there is to read in a claim about the launch."""
+    return sum(len(monomial) + abs(count) for monomial, count in polynomial(claim.args[0]).items())

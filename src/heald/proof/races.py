@@ -146,16 +146,18 @@ def _terms(root: Root) -> list[Term]:
 
 # -- counters --------------------------------------------------------------------------------------
 
+_COUNTING = {"atomic_add": 1, "atomic_sub": -1}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counter:
-    """Atomic sums of positive constants into one array, which nothing else writes.
+    """Atomics that all count in one direction, by constants, and alone write an array.
 
-    As long as the sums of a launch into one element stay below 2^bits, their old values differ.
+    As long as what a launch counts in one element stays below 2^bits, their old values differ.
 
     Attributes:
         accesses: every access that changes the array.
-        amount: the sum of what one thread adds, at most.
+        amount: how far one thread counts, at most.
         type: of the element.
     """
 
@@ -165,7 +167,7 @@ class Counter:
 
 
 def counters(found: Execution) -> list[Counter]:
-    """Arrays that are counters, in which a thread adds a limited number of times."""
+    """Arrays that are counters, in which a thread counts a limited number of times."""
     by_root: dict[Root, list[Access]] = {}
     for access in found.accesses:
         if access.kind != "read":
@@ -175,32 +177,42 @@ def counters(found: Execution) -> list[Counter]:
 
 
 def _counter(accesses: Sequence[Access]) -> Counter | None:
-    total = 0
-    for access in accesses:
-        if access.op.name != "atomic_add" or access.repeats or len(access.result) != 1:
-            return None
-        value = access.values[0]
-        amount = constant_of(value) if isinstance(value, Term) and value.sort == INT else None
-        if amount is None or amount < 1:
-            return None
-        total += amount
+    amounts = [_amount(access) for access in accesses]
+    if not (all(n > 0 for n in amounts) or all(n < 0 for n in amounts)):
+        return None
     t = accesses[0].op.result.type
     assert isinstance(t, Scalar)
-    return Counter(tuple(accesses), total, t)
+    return Counter(tuple(accesses), abs(sum(amounts)), t)
+
+
+def _amount(access: Access) -> int:
+    """How far an access counts, once for a thread; 0 where it does not count by a constant."""
+    sign = _COUNTING.get(access.op.name, 0)
+    if not sign or access.repeats or len(access.result) != 1:
+        return 0
+    value = access.values[0]
+    amount = constant_of(value) if isinstance(value, Term) and value.sort == INT else None
+    return sign * (amount or 0)
 
 
 def distinct_tickets(terms: Terms, counter: Counter) -> list[Term]:
-    """Old values that two threads get from one element differ.
+    """Old values that two threads get from one element are as far apart as the earlier counted.
 
-    Where a thread does not come to the atomic, its old value stands for nothing and may be any.
+    That holds of values around the wrap, too.  Where a thread does not come to the atomic, its old
+    value stands for nothing and may be any: the limit on the counter leaves room for one.
     """
     facts = []
     for first in counter.accesses:
         for second in counter.accesses:
             if first.leaf != second.leaf:
                 continue
-            apart = terms.negate(
-                terms.same(terms.rename(first.result[0], 1), terms.rename(second.result[0], 2))
+            step = min(abs(_amount(first)), abs(_amount(second)))
+            old = terms.rename(first.result[0], 1), terms.rename(second.result[0], 2)
+            apart = terms.either(
+                *(
+                    terms.at_least(terms.subtract(a, b), terms.integer(step))
+                    for a, b in (old, old[::-1])
+                )
             )
             equal = [
                 terms.same(terms.rename(a, 1), terms.rename(b, 2))

@@ -316,6 +316,35 @@ def test_tickets_of_a_counter_differ_while_it_cannot_wrap() -> None:
     assert verdicts(body.replace("INCREMENT", "%one"), two_axes, few)["races"] == "proved"
 
 
+def test_tickets_count_in_one_direction() -> None:
+    down = counter("i32", HEADER).replace("atomic_add", "atomic_sub").replace("INCREMENT", "%one")
+    assert verdicts(down)["races"] == "proved"
+    again = "%j: i32 = atomic_OP %b, %zero, %one\n %f: f32"
+    assert verdicts(down.replace("%f: f32", again.replace("OP", "sub")))["races"] == "proved"
+    assert verdicts(down.replace("%f: f32", again.replace("OP", "add")))["races"] == "open"
+
+
+@pytest.mark.parametrize(("step", "status"), [(3, "proved"), (2, "open")])
+def test_tickets_are_a_step_apart(step: int, status: str) -> None:
+    other = INSIDE.replace("VALUE", "%f").replace("%i,", "%j,")
+    for name in ("low", "high", "both"):
+        other = other.replace(f"%{name}", f"%{name}_j")
+    body = f"""{THREAD}
+      %step: i32 = const [value={step}]
+      %two: i32 = const [value=2]
+      %i: i32 = atomic_add %b, %zero, %step
+      %j: i32 = iadd %i, %two
+      %wraps: b1 = icmp %j, %i [pred="slt"]
+      %f: f32 = sitofp %t
+      if %wraps () {{ yield }} () {{
+        {INSIDE.replace("VALUE", "%f")}
+        {other}
+        yield
+      }}
+    """
+    assert verdicts(body, given=size(DIM, 1, 1000))["races"] == status
+
+
 def test_tickets_in_a_loop_or_beside_a_store_prove_nothing() -> None:
     body = counter("i32", HEADER).replace("INCREMENT", "%one")
     stored = body.replace("%f: f32", "store %b, %zero, %t\n %f: f32")
