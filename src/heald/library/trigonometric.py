@@ -30,13 +30,13 @@ def sin(x: float32) -> float32:
     0.0
     """
     r, quadrant = _reduce32(x)
-    return m.select(x == 0, x, _sine32(x, r, quadrant))
+    return m.select(x == 0, x, _sine32(r, quadrant))
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.sin")
 def sin(x: float64) -> float64:
     r, low, quadrant = _reduce64(x)
-    return m.select(x == 0, x, _sine64(x, r, low, quadrant))
+    return m.select(x == 0, x, _sine64(r, low, quadrant))
 
 
 @builtin(group=GROUP, accuracy=Ulp(0.51), reference="mpmath.sin")
@@ -52,13 +52,13 @@ def cos(x: float32) -> float32:
     1.0
     """
     r, quadrant = _reduce32(x)
-    return _sine32(x, r, quadrant + 1)
+    return _sine32(r, quadrant + 1)
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.cos")
 def cos(x: float64) -> float64:
     r, low, quadrant = _reduce64(x)
-    return _sine64(x, r, low, quadrant + 1)
+    return _sine64(r, low, quadrant + 1)
 
 
 @builtin(group=GROUP, accuracy=Ulp(0.51), reference="mpmath.cos")
@@ -88,7 +88,6 @@ def tan(x: float64) -> float64:
     q = top / bottom
     rest = m.fma(-q, bottom_low, m.fma(-q, bottom, top) + top_low)
     y = q + rest / bottom
-    y = m.select(m.fabs(x) == INF, NAN, y)
     return m.select(x == 0, x, y)
 
 
@@ -101,8 +100,8 @@ def tan(x: Half) -> Half:
 
 
 @helper
-def _sine32(x: float32, r: float32, quadrant: int32) -> float32:
-    """sin(r + quadrant · π/2) for ``|r| <= π/4``, or NaN where ``x`` is infinite."""
+def _sine32(r: float32, quadrant: int32) -> float32:
+    """sin(r + quadrant · π/2) for ``|r| <= π/4``."""
     u = m.fmul(r, r)
     s = m.fma(u, 2.8329868655418977e-06, -0.00019853089179378003)
     s = m.fma(s, u, 0.008333379402756691)
@@ -113,17 +112,15 @@ def _sine32(x: float32, r: float32, quadrant: int32) -> float32:
     c = m.fma(c, u, 0.0416666679084301)
     c = m.fma(m.fmul(u, u), c, m.fma(u, -0.5, 1.0))
     v = m.select((quadrant & 1) != 0, c, s)
-    v = m.bitcast(m.bitcast(v, int32) ^ ((quadrant & 2) << 30), float32)
-    return m.select(m.fabs(x) == INF, NAN, v)
+    return m.bitcast(m.bitcast(v, int32) ^ ((quadrant & 2) << 30), float32)
 
 
 @helper
-def _sine64(x: float64, r: float64, low: float64, quadrant: int64) -> float64:
-    """sin(r + low + quadrant · π/2) for ``|r| <= π/4``, or NaN where ``x`` is infinite."""
+def _sine64(r: float64, low: float64, quadrant: int64) -> float64:
+    """sin(r + low + quadrant · π/2) for ``|r| <= π/4``."""
     s, _, c, _ = _sine_cosine64(r, low)
     v = m.select((quadrant & 1) != 0, c, s)
-    v = m.bitcast(m.bitcast(v, int64) ^ ((quadrant & 2) << 62), float64)
-    return m.select(m.fabs(x) == INF, NAN, v)
+    return m.bitcast(m.bitcast(v, int64) ^ ((quadrant & 2) << 62), float64)
 
 
 @helper
@@ -160,7 +157,10 @@ def _sine_cosine64(r: float64, low: float64):
 
 @helper
 def _reduce32(x: float32):
-    """``(r, quadrant)`` with ``x = r + quadrant · π/2``, ``|r|`` up to just over π/4."""
+    """``(r, quadrant)`` with ``x = r + quadrant · π/2``, ``|r|`` up to just over π/4.
+
+    ``r`` is NaN where ``x`` is infinite.
+    """
     shifted = m.fma(x, TWO_OVER_PI, ROUND32)
     n = shifted - ROUND32
     quadrant = m.bitcast(shifted, int32)
@@ -202,13 +202,17 @@ def _reduce_large32(x: float32):
     quadrant = (product + (uint64(1) << 61)) >> 62
     fraction = int64(product - (quadrant << 62))
     r = float32(m.fmul(float64(fraction), 3.4061215800865545e-19))  # π/2 · 2^-62
+    r = m.select(m.fabs(x) == INF, NAN, r)
     signed = int32(quadrant)
     return m.select(x < 0, -r, r), m.select(x < 0, -signed, signed)
 
 
 @helper
 def _reduce64(x: float64):
-    """``(r, low, quadrant)`` with ``x = r + low + quadrant · π/2``, ``|r|`` to just over π/4."""
+    """``(r, low, quadrant)`` with ``x = r + low + quadrant · π/2``, ``|r|`` to just over π/4.
+
+    ``r`` is NaN where ``x`` is infinite.
+    """
     shifted = m.fma(x, TWO_OVER_PI, ROUND64)
     n = shifted - ROUND64
     quadrant = m.bitcast(shifted, int64)
@@ -268,6 +272,7 @@ def _reduce_large64(x: float64):
     second = m.fma(low, HALF_PI_A, m.fma(high, HALF_PI_B, m.fma(high, HALF_PI_A, -first)))
     r = first + second
     rest = (first - r) + second
+    r = m.select(m.fabs(x) == INF, NAN, r)
     signed = m.bitcast(quadrant, int64)
     negative = x < 0
     flip = negative ^ below
