@@ -37,7 +37,8 @@ def widened(case: Case, width: int) -> Iterator[tuple[str, Kernel, Kernel]]:
             wide = coalesce(run_pipeline(scalar, WIDE_CPU, check=True), vector_bytes=32)
             reason = str(wide.attrs.get("scalar", ""))
             if not reason or "scattered" in reason:
-                wide = replace(wide, attrs={**wide.attrs, "width": width})
+                lanes = {"width": width, "vectors": 1 + (apart and width > 4)}
+                wide = replace(wide, attrs={**wide.attrs, **lanes})
                 yield f"{name}{' unit' * unit}{' apart' * apart} of {width}", scalar, wide
 
 

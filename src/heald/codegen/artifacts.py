@@ -60,10 +60,13 @@ def build(
 
 
 def _work(kernel: Kernel, wide: Kernel | None) -> int:
-    """Rough instructions a thread; those of a vector are shared by its threads."""
+    """Rough instructions a thread; those of a vector are shared by its threads.
+
+    Streams of several vectors take as many instructions for each.
+    """
     width = 1 if wide is None else wide.attrs.get("width", 1)
     assert isinstance(width, int)
-    return max(1, estimate_work(kernel) // width)
+    return max(1, estimate_work(kernel) // min(width, 16))
 
 
 def _code(kernel: Kernel, entry: str, target: Target, wide: Kernel | None, level: int) -> bytes:

@@ -28,12 +28,12 @@ _MAPPED = re.compile(r"/lib(?:iomp5|omp|gomp)\b[^/]*\.so[.0-9]*$")
 _INSTALLED = ("libomp.so.5", "libomp.so", "libiomp5.so", "libgomp.so.1")
 _PASSIVE = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
 _CHOSEN_BY = ("OMP_WAIT_POLICY", "KMP_BLOCKTIME", "GOMP_SPINCOUNT")
-_GRANULE = 16
-_MANY = 64
+_GRANULE = 64
+_MANY = 16
 
-# A share begins at a multiple of 16 threads, so that two cores do not write to one cache line,
-# unless that would leave cores without work.  Quotient and remainder keep the product below the
-# total.
+# A share begins at a multiple of 64 threads, so that two cores do not write to one cache line and
+# widened kernels have whole vectors, unless that would leave cores without work.  Quotient and
+# remainder keep the product below the total.
 LAUNCHER_TEXT = f"""\
 @{SERIAL_ONLY} = global i32 0, align 4
 declare void @GOMP_parallel(ptr, ptr, i32, i32)

@@ -9,6 +9,7 @@ from math import prod
 
 from heald.ir import ATOMICS, LOOPS, Kernel, Op, Region, Value, walk
 from heald.passes.facts import launch_rank
+from heald.passes.pressure import most_alive
 from heald.passes.uniformity import Uniformity, analyse_uniformity
 from heald.types import Array, Scalar, leaves, size_of
 
@@ -30,7 +31,11 @@ _UNORDERED_ATOMICS = frozenset(
 )
 _FREE = frozenset({"const", "yield", "return", "tid", "launch_dim", "dim", "stride", "extract"})
 _LOOP_WEIGHT, _ARM_WEIGHT = 8.0, 0.25
-_SHUFFLED_BYTES, _FEW_LEAVES = 32, 4
+_SHUFFLED_BYTES, _FEW_LEAVES, _SHUFFLED_SHARE = 32, 4, 6
+_LONG = 64
+"""Computations of as many ops take longer than the accesses before and after them."""
+_FOURFOLD, _TWOFOLD = 8, 30
+"""Most vectors alive at once, of lanes that share one, for four or two to run side by side."""
 _GATHER_SHARE = 3
 """Accesses of scattered elements may make at most one in this many ops."""
 
@@ -39,8 +44,9 @@ def coalesce(kernel: Kernel, *, vector_bytes: int) -> Kernel:
     """Record on a kernel without exits how many lanes it is to run with.
 
     ``attrs["width"]`` becomes the number of lanes: as many as the widest number that the kernel
-    computes with has room for in a vector; 1 says that it stays scalar, and ``attrs["scalar"]``
-    says why.  The ops stay as they are: the code generator emits both forms from them.
+    computes with has room for in ``attrs["vectors"]`` vectors; 1 says that it stays scalar, and
+    ``attrs["scalar"]`` says why.  The ops stay as they are: the code generator emits both forms
+    from them.
 
     Refused are kernels whose threads notice each other (block ops, old values of atomics, order of
     float atomics), that print, or that pass arrays through branches and loops.  Widening does not
@@ -55,13 +61,15 @@ def coalesce(kernel: Kernel, *, vector_bytes: int) -> Kernel:
     if not reason:
         uniformity = analyse_uniformity(kernel)
         lanes = width_for(kernel, uniformity, vector_bytes)
+        vectors = vectors_for(kernel, uniformity, lanes, vector_bytes)
+        lanes *= vectors
         reason = (
             _array_refusal(kernel, uniformity)
             or _local_refusal(kernel, lanes)
             or _cost_refusal(kernel, uniformity)
         )
         if not reason:
-            return replace(kernel, attrs={**kernel.attrs, "width": lanes})
+            return replace(kernel, attrs={**kernel.attrs, "width": lanes, "vectors": vectors})
     return replace(kernel, attrs={**kernel.attrs, "width": 1, "scalar": reason})
 
 
@@ -159,9 +167,46 @@ def width_for(kernel: Kernel, uniformity: Uniformity, vector_bytes: int) -> int:
     """
     weights = {4: 0.0, 8: 0.0}
     _weigh(kernel.body, uniformity, 1.0, weights)
-    if any(_takes_apart(op, uniformity) for op in walk(kernel.body)):
+    if _is_shuffling(kernel, uniformity):
         vector_bytes = min(vector_bytes, _SHUFFLED_BYTES)
     return vector_bytes // (8 if weights[8] > weights[4] else 4)
+
+
+def vectors_for(kernel: Kernel, uniformity: Uniformity, lanes: int, vector_bytes: int) -> int:
+    """How many vectors of ``lanes`` threads a stream of instructions runs side by side.
+
+    Several hide how long each instruction takes, which pays in loops and long computations as long
+    as there are registers for them.  Processors without registers for masks widen and narrow those
+    of few lanes on every way from block to block.
+    """
+    ops = list(walk(kernel.body))
+    loops = [op for op in ops if op.name in LOOPS]
+    if any(op.name == "alloc" for op in ops) or _is_shuffling(kernel, uniformity):
+        return 1
+    if not loops and _length(kernel.body, uniformity) < _LONG:
+        return 1
+    alive = most_alive(kernel, uniformity, vector_bytes // lanes)
+    if alive <= _FOURFOLD:
+        return 4
+    masks = vector_bytes == 32 and not uniformity.divergent.isdisjoint(loops)
+    return 2 if alive <= _TWOFOLD or masks else 1
+
+
+def _length(region: Region, uniformity: Uniformity) -> float:
+    """How many vector ops run, of which those of divergent branches mostly do not."""
+    total = 0.0
+    for op in region.ops:
+        weight = _ARM_WEIGHT if op in uniformity.divergent else 1.0
+        total += _is_vector_op(op, uniformity)
+        total += weight * sum(_length(inner, uniformity) for inner in op.regions)
+    return total
+
+
+def _is_shuffling(kernel: Kernel, uniformity: Uniformity) -> bool:
+    """Is much of the work to take long elements apart?"""
+    ops = list(walk(kernel.body))
+    taken = sum(_takes_apart(op, uniformity) for op in ops)
+    return taken * _SHUFFLED_SHARE > sum(_is_vector_op(op, uniformity) for op in ops)
 
 
 def _takes_apart(op: Op, uniformity: Uniformity) -> bool:

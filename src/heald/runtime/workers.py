@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 
-GRANULE = 16
-"""A share begins at a multiple of so many threads, so that two cores do not write to one cache
-line."""
-_MANY = 64
+GRANULE = 64
+"""A share begins at a multiple of so many threads, so that two cores do not write to one cache line
+and widened kernels have whole vectors."""
+_MANY = 16
 
 RunRange = Callable[[int, int], None]
 
@@ -24,7 +24,7 @@ RunRange = Callable[[int, int], None]
 def split(total: int, count: int) -> list[tuple[int, int]]:
     """At most ``count`` ranges that cover [0, total) once, in order, of nearly equal length.
 
-    They begin at multiples of 16 unless that would leave cores without work.
+    They begin at multiples of 64 unless that would leave cores without work.
     """
     step = GRANULE if total // count >= _MANY * GRANULE else 1
     ends = [total * k // count // step * step for k in range(count)] + [total]

@@ -76,16 +76,16 @@ def ranges(launcher: int, total: int, cores: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("total", [3, 100, 5000, 1_000_003])
-def test_shares_are_even_and_begin_at_cache_lines(launcher: int, total: int) -> None:
+def test_shares_are_even_and_begin_at_whole_vectors(launcher: int, total: int) -> None:
     found = ranges(launcher, total, 3)
     ends = [hi for _, hi in found]
     assert [0, *ends[:-1]] == [lo for lo, _ in found]
     assert ends[-1] == total
     sizes = [hi - lo for lo, hi in found]
-    assert max(sizes) - min(sizes) <= 1 + 2 * 16 * (total > 3000)
+    assert max(sizes) - min(sizes) <= 1 + 2 * 64 * (total > 3000)
     assert len(found) == 3
     if total > 5000:
-        assert all(lo % 16 == 0 for lo, _ in found)
+        assert all(lo % 64 == 0 for lo, _ in found)
 
 
 def test_results_do_not_depend_on_the_number_of_cores(launcher: int) -> None:

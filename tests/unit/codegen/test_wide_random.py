@@ -1,4 +1,4 @@
-"""Random kernels widened to 4, 8 or 16 lanes: memory and faults of the interpreter."""
+"""Random kernels widened to 4 up to 32 lanes: memory and faults of the interpreter."""
 
 import random
 from dataclasses import dataclass
@@ -48,6 +48,7 @@ class Way:
     unit: bool
     apart: bool
     width: int
+    vectors: int
     threads: int
     seed: int
 
@@ -63,7 +64,13 @@ class Way:
 
 
 WAYS = st.builds(
-    Way, st.booleans(), st.booleans(), st.sampled_from([4, 8, 16]), st.integers(4, 40), SEEDS
+    Way,
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([4, 8, 16, 32]),
+    st.sampled_from([1, 2]),
+    st.integers(4, 70),
+    SEEDS,
 )
 
 
@@ -76,7 +83,13 @@ def interpret(kernel: Kernel, dims: tuple[int, ...], args: list[Any]) -> Fault |
 def compare(kernel: Kernel, way: Way) -> None:
     note(to_text(kernel))
     dims = (way.threads,) if kernel.rank == 1 else (4, way.threads)
-    forms = widen(kernel, width=way.width, unit=way.unit, apart=way.apart)
+    forms = widen(
+        kernel,
+        width=way.width,
+        vectors=min(way.vectors, way.width // 4),
+        unit=way.unit,
+        apart=way.apart,
+    )
     expected, found, pruned = (way.arguments(kernel, dims) for _ in range(3))
     fault = interpret(forms.scalar, dims, expected)
     # What the widened form drops as dead may have been all that faulted.

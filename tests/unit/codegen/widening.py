@@ -41,11 +41,13 @@ def widen(
     kernel: Kernel,
     *,
     width: int | None = WIDTH,
+    vectors: int = 1,
     unit: bool = False,
     apart: bool = False,
     safety: str = "guarded",
 ) -> Forms:
-    """Both forms; with ``width`` widened by force where that is legal, whether it pays or not."""
+    """Both forms; with ``width`` widened by force where that is legal, whether it pays or not,
+    to lanes of so many ``vectors``."""
     guarded = guard(kernel, safety=safety)
     guarded = assume_unit(guarded) if unit else guarded
     guarded = assume_apart(guarded) if apart else guarded
@@ -54,7 +56,9 @@ def widen(
     if width is not None:
         reason = str(wide.attrs.get("scalar", ""))
         legal = not reason or "scattered" in reason
-        wide = replace(wide, attrs={**wide.attrs, "width": width if legal else 1})
+        wide = replace(
+            wide, attrs={**wide.attrs, "width": width if legal else 1, "vectors": vectors}
+        )
     return Forms(scalar, wide)
 
 
@@ -99,6 +103,7 @@ def agree(
     counts: Sequence[int] = (1, 7, 8, 9, 17, 24),
     units: Sequence[bool] = (False, True),
     width: int = WIDTH,
+    vectors: int = 1,
     same_memory: bool = True,
 ) -> None:
     """Widened code leaves what the interpreter leaves, and reports the same fault.
@@ -107,7 +112,7 @@ def agree(
     threads that faulted may have written more or less.
     """
     for unit in units:
-        forms = widen(kernel, width=width, unit=unit)
+        forms = widen(kernel, width=width, vectors=vectors, unit=unit)
         assert forms.width == width, forms.wide.attrs["scalar"]
         for count in counts:
             expected, found = make(count), make(count)

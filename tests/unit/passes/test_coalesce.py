@@ -188,3 +188,64 @@ def test_rows_of_dense_composites_are_no_gathers() -> None:
     for leaf in range(3):
         m.store(m.y, i, m.load(m.x, i, leaf=leaf), leaf=leaf)
     assert decided(m.done()) == (8, "")
+
+
+# ------------------------------------------------------------------------------ several vectors
+
+
+def looping(count: int, *, long: bool = False, local: bool = False) -> Kernel:
+    """Sums ``count`` products in a loop, or a long straight line without one."""
+    m = Make(x=Array(f32, 1), y=Array(f32, 1), n=i32)
+    i = m.tid()
+    x = m.load(m.x, i)
+    if local:
+        own = m.emit("alloc", types=[Array(f32, 1, "local", (4,))])
+        m.store(own, m.const(i32, 0), x)
+        x = m.load(own, m.const(i32, 0))
+
+    def body(_k: Value, *sums: Value) -> list[Value]:
+        return [m.op("fma", x, s, x) for s in sums]
+
+    if long:
+        sums: tuple[Value, ...] = (x,)
+        for _ in range(70):
+            sums = (*body(x, *sums),)
+    else:
+        start = [m.const(f32, float(k)) for k in range(count)]
+        sums = m.for_(m.const(i32, 0), m.n, m.const(i32, 1), start, body)
+    for value in sums:
+        x = m.op("fadd", x, value)
+    m.store(m.y, i, x)
+    return m.done()
+
+
+@pytest.mark.parametrize(("count", "vectors"), [(1, 4), (7, 4), (8, 2), (29, 2), (30, 1)], ids=str)
+def test_loops_run_several_vectors_as_long_as_there_are_registers(count: int, vectors: int) -> None:
+    for size in (32, 64):
+        assert decided(looping(count), vector_bytes=size) == (vectors * size // 4, "")
+
+
+def test_long_computations_do_too() -> None:
+    assert decided(looping(1, long=True), vector_bytes=64) == (64, "")
+
+
+def test_streams_and_local_arrays_do_not() -> None:
+    assert decided(streaming(f32), vector_bytes=64) == (16, "")
+    assert decided(looping(1, local=True), vector_bytes=64) == (16, "")
+
+
+@pytest.mark.parametrize(("bytes_", "width"), [(32, 16), (64, 16)])
+def test_masks_of_loops_are_not_short_where_they_have_no_registers(bytes_: int, width: int) -> None:
+    m = Make(x=Array(f32, 1), y=Array(f32, 1), n=Array(i32, 1))
+    i = m.tid()
+    values = [m.load(m.x, m.op("iadd", i, m.const(i32, k))) for k in range(35)]
+
+    def body(_k: Value, s: Value) -> list[Value]:
+        for value in values:
+            s = m.op("fma", value, s, value)
+        return [s]
+
+    count = m.load(m.n, i)
+    (s,) = m.for_(m.const(i32, 0), count, m.const(i32, 1), [m.const(f32, 0.0)], body)
+    m.store(m.y, i, s)
+    assert decided(m.done(), vector_bytes=bytes_) == (width, "")

@@ -25,7 +25,7 @@ def test_ranges_cover_everything_once(total, count):
     assert all(lo < hi for lo, hi in ranges)
     assert [lo for lo, _ in ranges[1:]] == [hi for _, hi in ranges[:-1]]
     assert not ranges if total == 0 else (ranges[0][0], ranges[-1][1]) == (0, total)
-    if total // count >= 64 * GRANULE:
+    if total // count >= 16 * GRANULE:
         assert all(lo % GRANULE == 0 for lo, _ in ranges)
         assert max(hi - lo for lo, hi in ranges) - total // count <= 2 * GRANULE
     elif total >= count:

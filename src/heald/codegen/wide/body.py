@@ -16,7 +16,7 @@ from heald.types import Array, Scalar, Type, i32, i64
 
 _REACH = 1 << 16
 LANES_FAULTED = "%faulted.lanes"
-"""An i32 in memory: the lanes that have faulted."""
+"""An i64 in memory: the lanes that have faulted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +219,10 @@ class WideBody(Body):
         return self.all_of(self.writer.ins(f"or {self.mask_type} {lanes}, {idle}"))
 
     def bits_of(self, mask: str) -> str:
-        """A mask as an i32, the first lane in the lowest bit."""
+        """A mask as an i64, the first lane in the lowest bit."""
         w = self.writer
         bits = w.ins(f"bitcast {self.mask_type} {mask} to i{self.width}")
-        return w.ins(f"zext i{self.width} {bits} to i32")
+        return bits if self.width == 64 else w.ins(f"zext i{self.width} {bits} to i64")
 
     def chosen(self, mask: str, t: str, then: str, other: str) -> str:
         """Lane by lane ``then`` where ``mask`` is set, else ``other``; both of LLVM type ``t``."""

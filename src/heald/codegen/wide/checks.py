@@ -98,7 +98,7 @@ def record(
             w.do(f"store {whole} {word}, ptr {place}, align 8")
     w.do(
         f"call void @heald_lanes_fault(ptr {HEADER}, i64 {THREAD}, ptr {LANES_FAULTED}, "
-        f"i32 {body.bits_of(lanes)}, i64 {body.width}, i64 {body.ids[op]}, i64 {int(kind)}, "
+        f"i64 {body.bits_of(lanes)}, i64 {body.width}, i64 {body.ids[op]}, i64 {int(kind)}, "
         f"i64 {len(words)}, ptr {FAULT_PLACE})"
     )
 
@@ -106,45 +106,45 @@ def record(
 def healthy(body: WideBody) -> str:
     """The lanes that have not faulted, as a mask."""
     w = body.writer
-    flags = w.ins(f"load i32, ptr {LANES_FAULTED}, align 4")
-    good = w.ins(f"xor i32 {flags}, -1")
-    bits = w.ins(f"trunc i32 {good} to i{body.width}")
+    flags = w.ins(f"load i64, ptr {LANES_FAULTED}, align 8")
+    bits = w.ins(f"xor i64 {flags}, -1")
+    if body.width < 64:
+        bits = w.ins(f"trunc i64 {bits} to i{body.width}")
     return w.ins(f"bitcast i{body.width} {bits} to {body.mask_type}")
 
 
 def flag_allocas(width: int) -> list[str]:
     """What the head of a function with guards behind effects needs."""
     return [
-        f"{LANES_FAULTED} = alloca i32, align 4",
-        f"store i32 0, ptr {LANES_FAULTED}, align 4",
+        f"{LANES_FAULTED} = alloca i64, align 8",
+        f"store i64 0, ptr {LANES_FAULTED}, align 8",
         f"{FAULT_PLACE} = alloca [{2 * MAX_RANK * width} x i64], align 8",
     ]
 
 
 _ARGUMENTS = (
-    "ptr %header, i64 %thread, ptr %flags, i32 %lanes, i64 %width, i64 %op, i64 %kind, i64 %rank, "
+    "ptr %header, i64 %thread, ptr %flags, i64 %lanes, i64 %width, i64 %op, i64 %kind, i64 %rank, "
     "ptr %place"
 )
-DECLARATION = "declare void @heald_lanes_fault(ptr, i64, ptr, i32, i64, i64, i64, i64, ptr) #1"
+DECLARATION = "declare void @heald_lanes_fault(ptr, i64, ptr, i64, i64, i64, i64, i64, ptr) #1"
 HELPER = f"""\
 define void @heald_lanes_fault({_ARGUMENTS}) #1 {{
 entry:
   %row = alloca [{2 * MAX_RANK} x i64], align 8
-  %before = load i32, ptr %flags, align 4
-  %after = or i32 %before, %lanes
-  store i32 %after, ptr %flags, align 4
-  %known = xor i32 %before, -1
-  %fresh = and i32 %lanes, %known
+  %before = load i64, ptr %flags, align 8
+  %after = or i64 %before, %lanes
+  store i64 %after, ptr %flags, align 8
+  %known = xor i64 %before, -1
+  %fresh = and i64 %lanes, %known
   br label %next
 next:
-  %left = phi i32 [ %fresh, %entry ], [ %rest, %report ]
-  %done = icmp eq i32 %left, 0
+  %left = phi i64 [ %fresh, %entry ], [ %rest, %report ]
+  %done = icmp eq i64 %left, 0
   br i1 %done, label %end, label %take
 take:
-  %lane.32 = call i32 @llvm.cttz.i32(i32 %left, i1 true)
-  %lane = zext i32 %lane.32 to i64
-  %less = sub i32 %left, 1
-  %rest = and i32 %left, %less
+  %lane = call i64 @llvm.cttz.i64(i64 %left, i1 true)
+  %less = sub i64 %left, 1
+  %rest = and i64 %left, %less
   br label %word
 word:
   %n = phi i64 [ 0, %take ], [ %n1, %word ]

@@ -255,16 +255,16 @@ def _masked_if(body: WideBody, op: Op, plain: Sequence[bool], end: Join | None) 
     condition = body.vector(op.operands[0])
     sides = [condition, body.inverted(condition)]
     own = [v for v in op.results if body.step(v) is None]
-    given, before = [], body.written
-    for arm, (side, region) in enumerate(zip(sides, op.regions, strict=True)):
-        branch = not plain[arm] or _size(region) > _LIGHT
-        given.append(_masked_arm(body, op, arm, side, own, branch=branch))
-        body.written = body.written or any(has_effect(o) for o in region.ops)
-    body.written = before
-    names = {
-        v: body.chosen(condition, body.joined_type(v), then, other)
-        for v, then, other in zip(own, *given, strict=True)
-    }
+    empty = [len(region.ops) == 1 for region in op.regions]
+    branch = [not p or _size(r) > _LIGHT for p, r in zip(plain, op.regions, strict=True)]
+    if any(empty) and any(branch):
+        # What the other arm gives is there before, and all there is where no lane takes this one.
+        arm = empty.index(False)
+        with_other = _arm_values(body, op, 1 - arm, own)
+        given = _masked_arm(body, op, arm, sides[arm], own, with_other)
+        names = dict(zip(own, given, strict=True))
+    else:
+        names = _both_arms(body, op, sides, own, branch)
     # Both arms give the same value where the result does not vary.
     same = zip(op.results, op.regions[0].terminator.operands, strict=True)
     row = [names.get(v) or body.name(value) for v, value in same]
@@ -275,25 +275,58 @@ def _masked_if(body: WideBody, op: Op, plain: Sequence[bool], end: Join | None) 
         _land(body, end, op.results)
 
 
+def _both_arms(
+    body: WideBody, op: Op, sides: Sequence[str], own: Sequence[Value], branch: Sequence[bool]
+) -> dict[Value, str]:
+    """The values of the results ``own``, after one arm and then the other."""
+    given, before = [], body.written
+    for arm, (side, region) in enumerate(zip(sides, op.regions, strict=True)):
+        if branch[arm]:
+            given.append(_masked_arm(body, op, arm, side, own, None))
+        else:
+            mask = body.both(body.mask, side)
+            with body.masked(mask):
+                given.append(_arm_values(body, op, arm, own))
+        body.written = body.written or any(has_effect(o) for o in region.ops)
+    body.written = before
+    return {
+        v: body.chosen(sides[0], body.joined_type(v), then, other)
+        for v, then, other in zip(own, *given, strict=True)
+    }
+
+
 def _masked_arm(
-    body: WideBody, op: Op, arm: int, side: str, own: Sequence[Value], *, branch: bool
+    body: WideBody,
+    op: Op,
+    arm: int,
+    side: str,
+    own: Sequence[Value],
+    instead: Sequence[str] | None,
 ) -> list[str]:
-    """One arm for the lanes of ``side``; gives its values of the results ``own``."""
+    """One arm for the lanes of ``side``, where there is any; gives its values of ``own``.
+
+    Other lanes get those of ``instead``, or any.
+    """
     w = body.writer
     mask = body.both(body.mask, side)
     assert mask is not None
-    skipped = w.join("skipped")
-    if branch:
-        run = w.label("run")
-        w.enter(skipped, ["zeroinitializer"] * len(own))
-        w.branch(body.any_of(mask), run, skipped.label)
-        w.start(run)
+    run, skipped = w.label("run"), w.join("skipped")
+    w.enter(skipped, instead or ["zeroinitializer"] * len(own))
+    w.branch(body.any_of(mask), run, skipped.label)
+    w.start(run)
     with body.masked(mask):
-        given = dict(zip(op.results, emit_region(body, op.regions[arm]), strict=True))
-        names = [body.as_joined(given[v], v) for v in own]
-    if not branch:
-        return names
+        names = _arm_values(body, op, arm, own)
+    types = body.joined_types(own)
+    if instead is not None:
+        rows = zip(types, names, instead, strict=True)
+        names = [body.chosen(side, *row) for row in rows]
     w.jump(skipped, names)
-    arrived = w.land(skipped, body.joined_types(own))
+    arrived = w.land(skipped, types)
     assert arrived is not None
     return list(arrived)
+
+
+def _arm_values(body: WideBody, op: Op, arm: int, own: Sequence[Value]) -> list[str]:
+    """Write an arm; gives its values of the results ``own``."""
+    given = dict(zip(op.results, emit_region(body, op.regions[arm]), strict=True))
+    return [body.as_joined(given[v], v) for v in own]

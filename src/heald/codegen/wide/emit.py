@@ -38,43 +38,54 @@ def functions(kernel: Kernel, module: Locations | None, aliases: Aliases) -> tup
     """
     width = kernel.attrs["width"]
     assert isinstance(width, int)
-    careful = launch_rank(kernel) > 1 or any(op.name in LOOPS for op in walk(kernel.body))
+    loops = any(op.name in LOOPS for op in walk(kernel.body))
+    few: int | None = _vector(kernel)
+    if few == width and not loops and launch_rank(kernel) == 1:
+        few = None
     rank, used = launch_rank(kernel), parameter_leaves(kernel)
     places = None if module is None else Places(module, range_=WIDE_RANGE, body=WIDE_BODY)
     of_range, of_call = ("", "") if places is None else (places.of_range(), places.of_call())
     call = f"call void @{WIDE_BODY}({wide_arguments(rank, used)})"
-    body = _body(kernel, places, aliases)
-    body.apart = PART if careful else ESCAPE
+    body = _body(kernel, places, aliases, width)
+    body.apart = ESCAPE if few is None else PART
     lines = [
         f"define internal void @{WIDE_RANGE}({ARGUMENTS}) #2{of_range} {{",
-        emit_wide_range(kernel, Rows(rank, width, careful, call, of_call), used),
+        emit_wide_range(kernel, Rows(rank, width, few, call, of_call), used),
         "}",
         *_function(body, WIDE_BODY, wide_arguments(rank, used)),
     ]
-    if careful:
-        lines += _careful_functions(kernel, module, aliases)
+    if few is not None:
+        lines += _careful_functions(kernel, module, aliases, few)
     return body.records, lines
 
 
-def _body(kernel: Kernel, places: Places | None, aliases: Aliases) -> WideBody:
-    width = kernel.attrs["width"]
+def _vector(kernel: Kernel) -> int:
+    """Threads of one vector, of which several may run side by side."""
+    width, vectors = kernel.attrs["width"], kernel.attrs.get("vectors", 1)
     assert isinstance(width, int)
+    assert isinstance(vectors, int)
+    return width // vectors
+
+
+def _body(kernel: Kernel, places: Places | None, aliases: Aliases, width: int) -> WideBody:
     return WideBody(kernel, places, aliases=aliases, writer=WideWriter(width), width=width)
 
 
-def _careful_functions(kernel: Kernel, module: Locations | None, aliases: Aliases) -> list[str]:
+def _careful_functions(
+    kernel: Kernel, module: Locations | None, aliases: Aliases, width: int
+) -> list[str]:
     rank, used = launch_rank(kernel), parameter_leaves(kernel)
     places = None if module is None else Places(module, range_=CAREFUL, body=CAREFUL_BODY)
     of_range, of_call = ("", "") if places is None else (places.of_range(), places.of_call())
-    body = _body(kernel, places, aliases)
-    w, width = body.writer, body.width
+    body = _body(kernel, places, aliases, width)
+    w = body.writer
     w.start("begin")
     count = body.spread("i64", COUNT)
     numbers = lane_constants("i64", range(width))
     body.mask = w.ins(f"icmp ult <{width} x i64> {numbers}, {count}")
     return [
         f"define internal void @{CAREFUL}({careful_parameters(rank)}) #2{of_range} {{",
-        emit_careful(kernel, rank, used, of_call),
+        emit_careful(kernel, rank, width, used, of_call),
         "}",
         *_function(body, CAREFUL_BODY, f"i64 {COUNT}, {wide_arguments(rank, used)}"),
     ]

@@ -193,7 +193,7 @@ def _store_shared(body: WideBody, op: Op, access: Access) -> None:
     name = body.name(value)
     if not body.is_uniform(value):
         whole = f"<{body.width} x {scalar_type(scalar)}>"
-        name = w.ins(f"extractelement {whole} {body.vector(value)}, i32 {_last_lane(body)}")
+        name = w.ins(f"extractelement {whole} {body.vector(value)}, i64 {_last_lane(body)}")
     place = first_address(body, access, offset)
     store_scalar(body, scalar, name, place, body.notes(access.array))
 
@@ -203,8 +203,8 @@ def _last_lane(body: WideBody) -> str:
     if body.mask is None:
         return str(body.width - 1)
     bits = body.bits_of(body.mask)
-    zeros = w.ins(f"call i32 @llvm.ctlz.i32(i32 {bits}, i1 true)")
-    return w.ins(f"sub i32 31, {zeros}")
+    zeros = w.ins(f"call i64 @llvm.ctlz.i64(i64 {bits}, i1 true)")
+    return w.ins(f"sub i64 63, {zeros}")
 
 
 # -- atomics ---------------------------------------------------------------------------------------
@@ -242,23 +242,23 @@ def _update_lanes(body: WideBody, op: Op, access: Access) -> None:
     shared = access.is_shared_address(body)
     place = first_address(body, access, offset) if shared else lane_addresses(body, access, offset)
     value = body.vector(op.operands[-1])
-    every = (1 << body.width) - 1
+    every = -1 if body.width == 64 else (1 << body.width) - 1
     bits = str(every) if body.mask is None else body.bits_of(body.mask)
     before = w.block
     head, mark, (left,) = w.loop_head("lanes", 1)
     run, end = w.label("lane"), w.label("updated")
-    w.branch(w.ins(f"icmp ne i32 {left}, 0"), run, end)
+    w.branch(w.ins(f"icmp ne i64 {left}, 0"), run, end)
     w.start(run)
-    lane = w.ins(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
+    lane = w.ins(f"call i64 @llvm.cttz.i64(i64 {left}, i1 true)")
     own = place
     if not shared:
-        own = w.ins(f"extractelement <{body.width} x ptr> {place}, i32 {lane}")
+        own = w.ins(f"extractelement <{body.width} x ptr> {place}, i64 {lane}")
     whole = f"<{body.width} x {scalar_type(scalar)}>"
-    given = w.ins(f"extractelement {whole} {value}, i32 {lane}")
+    given = w.ins(f"extractelement {whole} {value}, i64 {lane}")
     w.width = 1
     update(body, op, scalar, own, [given])
     w.width = body.width
-    rest = w.ins(f"and i32 {left}, {w.ins(f'sub i32 {left}, 1')}")
+    rest = w.ins(f"and i64 {left}, {w.ins(f'sub i64 {left}, 1')}")
     w.do(f"br label %{head}")
-    w.close_head(mark, [left], ["i32"], [(before, [bits]), (w.block, [rest])])
+    w.close_head(mark, [left], ["i64"], [(before, [bits]), (w.block, [rest])])
     w.start(end)

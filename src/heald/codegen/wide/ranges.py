@@ -31,10 +31,10 @@ def wide_arguments(rank: int, used: Sequence[ParameterLeaf]) -> str:
 def careful_parameters(rank: int) -> str:
     """The parameters of the function for threads that part, or are too few for a vector.
 
-    It runs ``%count`` threads from %thread on, whose launch coordinates follow each other.
+    It runs ``%all`` threads from ``%first`` on, the last coordinates of which follow ``%place``.
     """
-    words = [f"i64 {THREAD}", *(f"i64 {coordinate(k)}" for k in range(rank)), f"i64 {COUNT}"]
-    return f"ptr {HEADER}, ptr %args, " + ", ".join(words)
+    words = ["%first", *(coordinate(k) for k in range(rank - 1)), "%place", "%all"]
+    return f"ptr {HEADER}, ptr %args, " + ", ".join(f"i64 {word}" for word in words)
 
 
 def careful_call(rank: int, thread: str, last: str, count: str) -> str:
@@ -44,12 +44,24 @@ def careful_call(rank: int, thread: str, last: str, count: str) -> str:
     return f"call void @{CAREFUL}(ptr {HEADER}, ptr %args, {words})"
 
 
-def emit_careful(kernel: Kernel, rank: int, used: Sequence[ParameterLeaf], place: str) -> str:
-    """The instructions of the function for few threads."""
+def emit_careful(
+    kernel: Kernel, rank: int, lanes: int, used: Sequence[ParameterLeaf], place: str
+) -> str:
+    """The instructions of the function for few threads: ``lanes`` at a time, under masks."""
     w = Writer()
     w.start("entry")
     unpack(w, kernel, used)
+    w.branch(w.ins("icmp slt i64 0, %all"), "run", "exit")
+    w.start("run")
+    w.lines.append(f"  %done = {phi('i64', [('entry', '0'), ('run', '%next')])}")
+    w.lines.append(f"  {THREAD} = add nuw nsw i64 %first, %done")
+    w.lines.append(f"  {coordinate(rank - 1)} = add nuw nsw i64 %place, %done")
+    left = w.ins("sub nuw nsw i64 %all, %done")
+    w.lines.append(f"  {COUNT} = call i64 @llvm.umin.i64(i64 {left}, i64 {lanes})")
     w.do(f"call void @{CAREFUL_BODY}(i64 {COUNT}, {wide_arguments(rank, used)}){place}")
+    w.lines.append(f"  %next = add nuw nsw i64 %done, {lanes}")
+    w.branch(w.ins("icmp slt i64 %next, %all"), "run", "exit")
+    w.start("exit")
     w.do("ret void")
     return "\n".join(w.lines)
 
@@ -61,14 +73,14 @@ class Rows:
     Attributes:
         rank: launch coordinates of a thread.
         width: threads of a vector.
-        careful: there is a function for fewer.
+        few: threads of a vector of the function for fewer, or none.
         call: the instruction that runs a vector.
         place: where calls say that they stand.
     """
 
     rank: int
     width: int
-    careful: bool
+    few: int | None
     call: str
     place: str
 
@@ -86,7 +98,7 @@ def emit_wide_range(kernel: Kernel, rows: Rows, used: Sequence[ParameterLeaf]) -
     unpack(w, kernel, used)
     rest = unread_extent(w, rank)
     single = w.ins(f"icmp eq i64 {rest}, 1")
-    least = rows.width // 2 if rows.careful else rows.width
+    least = rows.width if rows.few is None else rows.few // 2
     fits = w.ins(f"icmp uge i64 {launch_extent(rank - 1)}, {least}")
     w.branch(w.ins(f"and i1 {single}, {fits}"), "rows", "alone")
     w.start("alone")
@@ -127,7 +139,7 @@ def _run_row(w: Writer, rows: Rows, begin: str, stop: str, first: str) -> str:
     w.start("wide.done")
     w.branch(w.ins(f"icmp slt i64 %wide.end, {stop}"), "tail", "tail.done")
     w.start("tail")
-    if rows.careful:
+    if rows.few is not None:
         left = w.ins(f"sub i64 {count}, {whole}")
         place = w.ins(f"add i64 {first}, {whole}")
         w.do(careful_call(rows.rank, "%wide.end", place, left) + rows.place)
