@@ -60,7 +60,7 @@ _PLACES = {
     "runtime": "Device get_device set_device synchronize",
     "library.language": f"{_SCALARS} Float Int Scalar",
     "diagnostics": "HealdError CompileError TypingError LaunchError KernelFault OutOfBoundsError "
-    "DivisionFault AssertFault ProofError DeviceError InternalError",
+    "Hint DivisionFault AssertFault ProofError DeviceError InternalError",
     "typing": "Any",
     "geometry": "HashGrid",
 }

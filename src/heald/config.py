@@ -71,6 +71,7 @@ _SETTINGS: dict[str, tuple[str | None, Callable[[str], Any], Any]] = {
     "kernel_cache_size": ("HEALD_CACHE_SIZE", _bytes, 1 << 30),
     "debug": ("HEALD_DEBUG", _flag, False),
     "check": ("HEALD_CHECK", _flag, False),
+    "hints": ("HEALD_HINTS", _flag, False),
     "fast_math": ("HEALD_FAST_MATH", _no_fast_math, False),
     "strict_fp": ("HEALD_STRICT_FP", _flag, False),
     "safety": ("HEALD_SAFETY", _choice("auto", "guarded", "strict", "unchecked"), "auto"),
@@ -105,6 +106,7 @@ class Config:
     kernel_cache_size: int
     debug: bool
     check: bool
+    hints: bool
     fast_math: bool
     strict_fp: bool
     safety: str

@@ -97,6 +97,7 @@ ELSEWHERE = {
     "errors/test_errors.py": ("H0405",),  # below
     "unit/interp": ("H0708", "H0709"),
     "unit/ir": ("H0901", "H0902", "H0903", "H0904"),
+    "unit/driver/test_hints.py": ("H1001", "H1002", "H1003"),
 }
 
 

@@ -31,7 +31,9 @@ def keep_entry(kernel: Kernel, program: Program, revision: object, *, ahead: boo
     The first launch makes none unless it was prepared (``ahead``): most kernels of a program run
     once.
     """
-    if (program.launches < 2 and not ahead) or program.has_wide_index or config.debug:
+    if (program.launches < 2 and not ahead) or program.has_wide_index:
+        return
+    if config.debug or config.hints:  # those see every launch
         return
     known_revision, known = kernel.entries
     others = known if known_revision is revision else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, Literal, overload
 
 from heald.api.adapt import adapt_arguments, find_program
@@ -14,6 +15,7 @@ from heald.api.kernel import Kernel
 from heald.api.scalars import describe
 from heald.config import config
 from heald.diagnostics import Diagnostic, HealdError, LaunchError
+from heald.driver import launch_hints
 from heald.runtime import (
     CPU,
     DeviceLike,
@@ -134,12 +136,15 @@ def _launch(
     arguments = adapt_arguments(kernel, given, where)
     if record_cmd:
         return Launch(kernel, dims, arguments, where, threads)
-    program = find_program(kernel, arguments, dims, where)
-    try:
-        program.run(where, dims, arguments, threads)
-    finally:
-        if where is CPU:
-            keep_entry(kernel, program, revision)
+    with launch_hints(dims, arguments, where, threads) if config.hints else nullcontext() as noted:
+        program = find_program(kernel, arguments, dims, where)
+        try:
+            program.run(where, dims, arguments, threads)
+        finally:
+            if where is CPU:
+                keep_entry(kernel, program, revision)
+        if noted is not None:
+            noted.append(program)
     return None
 
 

@@ -90,6 +90,13 @@ _ROWS = (
     Code("H0902", "file of another format version"),
     Code("H0903", "corrupt kernel file"),
     Code("H0904", "malformed kernel"),
+    # H10 hints
+    Code("H1001", "many small launches"),
+    Code("H1002", "code made during a launch"),
+    Code("H1003", "fewer threads than elements"),
 )
+
+HINTS = "H10"
+"""Codes that begin so are no errors."""
 
 CODES: dict[str, Code] = {row.number: row for row in _ROWS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from heald.diagnostics.codes import CODES
+from heald.diagnostics.codes import CODES, HINTS
 from heald.diagnostics.spans import Span, excerpt
 
 
@@ -37,7 +37,8 @@ class Diagnostic:
 
         What happens inside a builtin is shown where the user's code calls it.
         """
-        lines = [f"error[{self.code}]: {self.message}"]
+        kind = "hint" if self.code.startswith(HINTS) else "error"
+        lines = [f"{kind}[{self.code}]: {self.message}"]
         if self.span is not None:
             lines += excerpt(self.span.in_user_code, self.label)
         for note in self.notes:
@@ -45,5 +46,5 @@ class Diagnostic:
             if note.span is not None:
                 lines += excerpt(note.span.in_user_code)
         if self.hint:
-            lines.append(f"hint: {self.hint}")
+            lines.append(f"{'try' if kind == 'hint' else 'hint'}: {self.hint}")
         return "\n".join(lines)

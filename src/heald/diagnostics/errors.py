@@ -64,6 +64,17 @@ class DeviceError(HealdError, RuntimeError):
     """A device, driver or memory request failed."""
 
 
+class Hint(UserWarning):
+    """Nothing is wrong, but something could be better; shown with ``HEALD_HINTS=1``."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        self.diagnostic = diagnostic
+        super().__init__(diagnostic)
+
+    def __str__(self) -> str:
+        return self.diagnostic.render()
+
+
 class InternalError(HealdError):
     """A bug of Heald itself."""
 

@@ -8,6 +8,7 @@ from heald.driver.cache_captures import describe_overloads
 from heald.driver.dump import STAGES, dump
 from heald.driver.entries import Entry, HostClasses, Pack, entry_of, replay_of
 from heald.driver.files import write_whole
+from heald.driver.hints import launch_hints
 from heald.driver.program import Program
 from heald.driver.specialise import (
     compile_call,
@@ -35,6 +36,7 @@ __all__ = [
     "describe_overloads",
     "dump",
     "entry_of",
+    "launch_hints",
     "needs_wide_index",
     "replay_of",
     "report_changes",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from threading import Lock
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from heald.artifact import Access, Artifact, Fault, LaunchCondition, Site, Symbol, fault_error
@@ -31,6 +32,7 @@ from heald.driver.gpu import (
     run_on_gpu,
     target_name,
 )
+from heald.driver.hints import add_making_time
 from heald.driver.prints import print_records
 from heald.driver.simulation import simulated_resources
 from heald.driver.strict import require_proofs
@@ -161,9 +163,11 @@ class Program:
             return found
         with self._lock:
             if choice not in self._variants:
+                began = perf_counter()
                 artifact = self._cache.artifact(self._recipe(choice, CPU))
                 self._variants[choice] = Variant(artifact, load(artifact))
                 self._analysed.pack()
+                add_making_time(perf_counter() - began)
             return self._variants[choice]
 
     def gpu_variant(self, choice: Choice, device: Device) -> GpuVariant:
@@ -176,9 +180,11 @@ class Program:
         key = (device.alias, choice)
         with self._lock:
             if key not in self._gpu_variants:
+                began = perf_counter()
                 artifact = self._cache.artifact(self._recipe(choice, device))
                 self._gpu_variants[key] = load_on_gpu(artifact, device)
                 self._analysed.pack()
+                add_making_time(perf_counter() - began)
             return self._gpu_variants[key]
 
     def _recipe(self, choice: Choice, device: Device) -> Recipe:
@@ -236,6 +242,13 @@ class Program:
     def packer(self) -> Packer:
         """Makes the parameter block of a launch.  Some variant must be compiled."""
         return packer_of(next(iter(self.compiled().values())).artifact)
+
+    @property
+    def work(self) -> int:
+        """Rough instructions a thread, by the variants compiled so far; 0 before."""
+        cpu = (variant.artifact for variant in tuple(self._variants.values()))
+        gpu = (variant.artifact for variant in tuple(self._gpu_variants.values()))
+        return max((artifact.work for artifact in (*cpu, *gpu)), default=0)
 
     def _mask(self, choice: Choice) -> int:
         return sum(getattr(choice, name) << n for n, name in enumerate(self.questions))
