@@ -55,7 +55,7 @@ def committed_files() -> list[Path]:
     if git.returncode == 0:
         files = [ROOT / os.fsdecode(name) for name in git.stdout.split(b"\0") if name]
         return [file for file in files if file.is_file()]
-    own = {".ci", "changelog.d", "docs", "src", "tests"}
+    own = {".ci", "changelog.d", "docs", "src", "tests", "tools"}
     return [
         file
         for top in ROOT.iterdir()
@@ -78,7 +78,7 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert steps["virtual environment"][1:-1] == environment[1:-1] == ["-m", "venv"]
     assert [word for word in steps["install"] if not word.startswith("--")] == [
         *install[:-1],
-        install[-1].replace("[test]", "[test,lint]"),
+        install[-1].replace("[test]", "[test,lint,docs]"),
     ]
     assert steps["pytest"] == tests
 
@@ -92,6 +92,7 @@ def test_ci_checks_everything() -> None:
         "codespell",
         "mypy",
         "lint-imports",
+        "docs",
         "pytest",
     ]
     assert os.access(ROOT / ".ci/run", os.X_OK)

@@ -16,7 +16,7 @@ def _kernels_only(name: str) -> NoReturn:
 
 @intrinsic("static")
 def static(expression: _Value) -> _Value:
-    """In a kernel: ``expression`` is evaluated by Python when the kernel is compiled.
+    """``expression``, evaluated by Python when the kernel is compiled.
 
     It sees captured names and what is known at compile time.  ``for i in wp.static(range(n))`` is
     unrolled. On the host it is its argument.

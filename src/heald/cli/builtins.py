@@ -2,59 +2,120 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import groupby
 
+from heald.api import intrinsics
 from heald.frontend.mismatch import result_text, signature_text
-from heald.library.registry import Accuracy, Builtin, Exact, Scaled, Ulp, load_topics
+from heald.library.registry import (
+    Accuracy,
+    Below,
+    Builtin,
+    Domain,
+    Exact,
+    Interval,
+    NonZero,
+    Overload,
+    Scaled,
+    Ulp,
+    Unit,
+    load_topics,
+)
 
 _HIDDEN = "Protocols"
+_INTRINSICS = "In kernels"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a user can look up.
+
+    Attributes:
+        signatures: each as it is called, with its accuracy where that is promised.
+    """
+
+    name: str
+    group: str
+    doc: str
+    signatures: tuple[str, ...]
 
 
 def builtin_lines(word: str) -> Iterator[str]:
     """What to print about the builtins whose name or text has ``word``; all in short without one.
 
+    ``wp.`` before a name and upper case make no difference.
+
     Raises:
         ValueError: there is none.
     """
-    table = [b for b in load_topics().values() if b.group != _HIDDEN]
+    table = [*map(_entry_of, public_builtins()), *_intrinsics()]
     if not word:
         yield from _overview(table)
         return
-    found = [b for b in table if b.name == word] or [b for b in table if word in b.name]
-    found = found or [b for b in table if word.lower() in f"{b.group} {b.doc}".lower()]
+    key = word.lower().removeprefix("wp.")
+    found = [e for e in table if e.name == key] or [e for e in table if key in e.name]
+    found = found or [e for e in table if key in " ".join(f"{e.group} {e.doc}".lower().split())]
     if not found:
-        near = get_close_matches(word, [b.name for b in table])
+        near = get_close_matches(key, [e.name for e in table])
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         raise ValueError(f"no builtin has '{word}' in its name or text{hint}")
-    for k, builtin in enumerate(found):
+    for k, entry in enumerate(found):
         if k:
             yield ""
-        yield from _entry(builtin)
+        yield from _describe(entry)
 
 
-def _overview(table: list[Builtin]) -> Iterator[str]:
-    """By group: the name, how many signatures, and what it is."""
-    ordered = sorted(table, key=lambda b: (b.group, b.name))
-    width = max(len(b.name) for b in table)
-    for group, members in groupby(ordered, key=lambda b: b.group):
+def public_builtins() -> list[Builtin]:
+    """The builtins that users call, in order of definition."""
+    return [b for b in load_topics().values() if b.group != _HIDDEN]
+
+
+def _entry_of(builtin: Builtin) -> Entry:
+    signatures = []
+    for record in builtin.records:
+        call = f"wp.{builtin.name}{signature_text(record.function)}{result_text(record.function)}"
+        promise = "; ".join(filter(None, (accuracy_text(record.accuracy), domain_text(record))))
+        signatures.append(f"{call}    [{promise}]")
+    return Entry(builtin.name, builtin.group, builtin.doc, tuple(signatures))
+
+
+def _intrinsics() -> Iterator[Entry]:
+    """Threads, atomics, printing: what the front end knows by itself."""
+    for name, value in vars(intrinsics).items():
+        if getattr(value, "__heald_intrinsic__", None) is None:
+            continue
+        parameters = inspect.signature(value).parameters.values()
+        spelled = [str(p.replace(annotation=p.empty)) for p in parameters]
+        yield Entry(
+            name,
+            _INTRINSICS,
+            inspect.cleandoc(value.__doc__ or ""),
+            (f"wp.{name}({', '.join(spelled)})",),
+        )
+
+
+def _overview(table: list[Entry]) -> Iterator[str]:
+    """By group: the name, and what it is."""
+    ordered = sorted(table, key=lambda e: (e.group, e.name))
+    width = max(len(e.name) for e in table)
+    for group, members in groupby(ordered, key=lambda e: e.group):
         yield group
-        for builtin in members:
-            yield f"  {builtin.name:{width}}  {_first_sentence(builtin.doc)}"
+        for entry in members:
+            yield f"  {entry.name:{width}}  {summary(entry.doc)}"
         yield ""
     yield f"{len(table)} builtins; `heald builtins NAME` shows one with its signatures."
 
 
-def _entry(builtin: Builtin) -> Iterator[str]:
+def _describe(entry: Entry) -> Iterator[str]:
     """Every signature with its accuracy, the group, and the text."""
-    for record in builtin.records:
-        signature = f"{builtin.name}{signature_text(record.function)}"
-        yield f"wp.{signature}{result_text(record.function)}    [{_accuracy(record.accuracy)}]"
-    yield f"  Group: {builtin.group}"
+    yield from entry.signatures
+    yield f"  Group: {entry.group}"
     yield ""
-    for line in _plain(builtin.doc).splitlines():
+    for line in _plain(entry.doc).splitlines():
         yield f"  {line}".rstrip()
 
 
@@ -63,12 +124,18 @@ def _plain(text: str) -> str:
     return re.sub(r":func:`(\w+)`", r"\1", text).replace("``", "`")
 
 
-def _first_sentence(text: str) -> str:
-    paragraph = " ".join(_plain(text).partition("\n\n")[0].split())
-    return paragraph.partition(": ")[0].partition(".  ")[0].partition("; ")[0].rstrip(".")
+def summary(doc: str, plain: Callable[[str], str] = _plain) -> str:
+    """What the first sentence of a text says; ``plain`` turns its marks into something else."""
+    sentence = " ".join(plain(doc.partition("\n\n")[0]).split())
+    for mark in (". ", "; ", ": "):
+        before, found, _ = sentence.partition(mark)
+        if found and before.count("(") == before.count(")"):
+            sentence = before
+    return sentence.rstrip(".")
 
 
-def _accuracy(accuracy: Accuracy) -> str:
+def accuracy_text(accuracy: Accuracy) -> str:
+    """The promise about rounding, in words."""
     match accuracy:
         case Exact():
             return "exact"
@@ -76,3 +143,20 @@ def _accuracy(accuracy: Accuracy) -> str:
             return f"{units:g} ulp"
         case Scaled(units):
             return f"{units:g} roundings of the largest term"
+
+
+def domain_text(record: Overload) -> str:
+    """What arguments must satisfy for the promise to hold; empty where they take any value."""
+    return ", ".join(f"{name} {_domain(domain)}" for name, domain in record.domain.items())
+
+
+def _domain(domain: Domain) -> str:
+    match domain:
+        case Interval(low, high):
+            return f"from {low:g} to {high:g}"
+        case Below(parameter):
+            return f"less than {parameter}"
+        case NonZero():
+            return "not 0"
+        case Unit():
+            return "of length one"

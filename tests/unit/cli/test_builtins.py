@@ -18,7 +18,7 @@ def test_every_builtin_is_listed_in_its_group() -> None:
     text = shown()
     for name, builtin in load_topics().items():
         group = f"\n{builtin.group}\n"
-        assert (f"  {name} " in text) == (builtin.group != "Protocols")
+        assert (f"\n  {name} " in text) == (builtin.group != "Protocols")
         if builtin.group != "Protocols":
             assert group in f"\n{text}"
             section = f"\n{text}".partition(group)[2].partition("\n\n")[0]
@@ -53,3 +53,19 @@ def test_what_is_not_there_is_an_error_with_a_hint() -> None:
     assert "no builtin has 'quat_slrp' in its name or text; did you mean quat_slerp" in (
         result.stderr
     )
+
+
+def test_intrinsics_are_found_and_prefix_and_case_do_not_matter() -> None:
+    assert "wp.atomic_add(array, *indices_and_value)" in shown("wp.atomic_add")
+    assert "wp.quat_rotate(" in shown("QUAT_rotate")
+    assert "\nIn kernels\n  atomic_add " in shown()
+
+
+def test_what_arguments_must_be_is_shown() -> None:
+    assert "[8 roundings of the largest term; quat of length one]" in shown("quat_rotate")
+    assert "not 0" in shown("floordiv")
+
+
+def test_a_summary_does_not_end_inside_parentheses() -> None:
+    line = next(line for line in shown().splitlines() if line.startswith("  where "))
+    assert line.endswith("is true (an integer: not zero), else `value_if_false`")
