@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -270,12 +271,15 @@ def _check_rank(kernel: Kernel, program: Program, dims: Sequence[int]) -> None:
     """A kernel that reads n indices is launched on n dims."""
     rank = program.rank
     if rank not in (0, len(dims)):
+        hint = f"launch it with {rank} dimension{'s' * (rank != 1)}"
+        if rank == 1:
+            hint += f"; dim counts threads: {prod(dims)} of them, in blocks of block_dim"
         raise LaunchError(
             Diagnostic(
                 "H0706",
                 f"kernel '{kernel.key}' reads {rank} thread "
                 f"ind{'ex' if rank == 1 else 'ices'}, but dim {tuple(dims)} has {len(dims)}",
-                hint=f"launch it with {rank} dimension{'s' * (rank != 1)}",
+                hint=hint,
             )
         )
 

@@ -25,6 +25,11 @@ _KINDS: Mapping[FaultKind, tuple[type[KernelFault], str]] = {
 }
 
 
+_HINTS = {
+    FaultKind.HANDLE: "keep the object as long as kernels use its id, on the device it was made for",
+}
+
+
 def fault_error(fault: Fault, site: Site, place: str) -> KernelFault:
     """The exception for a fault.
 
@@ -37,7 +42,8 @@ def fault_error(fault: Fault, site: Site, place: str) -> KernelFault:
     more = Note(f"{fault.count} threads faulted; this is the lowest of them")
     notes = (more,) if fault.count > 1 else ()
     span = None if site.span is None else site.span.in_user_code
-    return error(Diagnostic(code, f"{_describe(fault, site)}, in {place}", span, notes=notes))
+    message, hint = f"{_describe(fault, site)}, in {place}", _HINTS.get(fault.kind, "")
+    return error(Diagnostic(code, message, span, notes=notes, hint=hint))
 
 
 def _describe(fault: Fault, site: Site) -> str:

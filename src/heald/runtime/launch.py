@@ -147,7 +147,8 @@ def check_block_dim(block_dim: object) -> int:
     """
     count = _integer(block_dim)
     if count is None or not 1 <= count <= MAX_BLOCK_DIM:
-        raise _refusal(f"block_dim is an integer from 1 to {MAX_BLOCK_DIM}, not {block_dim!r}")
+        message = f"block_dim is an integer from 1 to {MAX_BLOCK_DIM}, not {block_dim!r}"
+        raise _refusal(message, "blocks of 256 threads suit most kernels; dim may be any size")
     return count
 
 
@@ -242,5 +243,5 @@ def _integer(value: object) -> int | None:
         return None
 
 
-def _refusal(message: str) -> LaunchError:
-    return LaunchError(Diagnostic("H0706", message))
+def _refusal(message: str, hint: str = "") -> LaunchError:
+    return LaunchError(Diagnostic("H0706", message, hint=hint))

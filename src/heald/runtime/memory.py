@@ -164,6 +164,7 @@ def _exhausted(nbytes: int) -> DeviceError:
             "H0802",
             f"cannot allocate {size}{readable} on the host",
             notes=(Note("memory is freed when no array, view or numpy array refers to it"),),
+            hint="use smaller arrays or elements, or let go of arrays that are no longer needed",
         )
     )
 
