@@ -42,7 +42,7 @@ def passes_any(a: wp.array(dtype=float)):
 
 @wp.kernel
 def differs_by_branch(a: wp.array(dtype=float), n: int):
-    if n > 1:
+    if n > 1:  # noqa: SIM108 - the mistake
         x = wp.vec2(1.0, 2.0)
     else:
         x = 1.0
