@@ -26,7 +26,7 @@ _KINDS: Mapping[FaultKind, tuple[type[KernelFault], str]] = {
 
 
 _HINTS = {
-    FaultKind.HANDLE: "keep the object while kernels use its id, on the device that it was made for",
+    FaultKind.HANDLE: "keep the object while kernels use its id, on the device it was made for",
 }
 
 
