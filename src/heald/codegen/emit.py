@@ -19,10 +19,12 @@ from heald.passes.facts import launch_rank
 _ATTRIBUTES = """\
 attributes #0 = { alwaysinline nounwind }
 attributes #1 = { noinline cold nounwind }
-attributes #2 = { noinline nounwind }
+attributes #2 = { noinline nounwind "stackrealign" }
 attributes #3 = { noinline nounwind minsize optsize }
 attributes #4 = { noinline nounwind optnone }
 """
+"""Range functions realign their stack: LLVM decides too late that vectors are spilled, and would
+lay their slots across cache lines."""
 _FAST, _SMALL, _QUICK = "#2", "#3", "#4"
 """How the scalar range function is compiled: for all threads, for the rest of each row, for the few
 at the end of a launch that take no time."""

@@ -157,7 +157,12 @@ def cuda_architecture(major: int, minor: int) -> str:
 
 
 def create_machine(target: Target, level: int = LEVEL) -> Any:
-    """LLVM's code generator for a target."""
+    """LLVM's code generator for a target.
+
+    Code for CPUs reaches its constants relative to where it runs: with addresses of 64 bits each
+    constant takes a register and an instruction more.  Functions of other objects are called by the
+    stubs that the loader makes.
+    """
     llvm = binding()
     if target.name == "cuda":
         return llvm.Target.from_triple(target.triple).create_target_machine(
@@ -167,7 +172,7 @@ def create_machine(target: Target, level: int = LEVEL) -> Any:
         cpu=target.cpu,
         features=target.features,
         opt=level,
-        reloc="default",
-        codemodel="jitdefault",
-        jit=True,
+        reloc="pic",
+        codemodel="small",
+        jit=False,
     )

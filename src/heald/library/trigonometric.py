@@ -101,17 +101,21 @@ def tan(x: Half) -> Half:
 
 @helper
 def _sine32(r: float32, quadrant: int32) -> float32:
-    """sin(r + quadrant · π/2) for ``|r| <= π/4``."""
+    """sin(r + quadrant · π/2) for ``|r| <= π/4``.
+
+    The sine is r + r u s(u), the cosine 1 - u/2 + u² c(u), where u = r².  Both polynomials have
+    four coefficients, so one is computed with those of the function that each lane needs: choosing
+    a coefficient is cheaper than a product.
+    """
     u = m.fmul(r, r)
-    s = m.fma(u, 2.8329868655418977e-06, -0.00019853089179378003)
-    s = m.fma(s, u, 0.008333379402756691)
-    s = m.fma(s, u, -0.1666666716337204)
-    s = m.fma(m.fmul(u, r), s, r)
-    c = m.fma(u, -2.8834347176598385e-07, 2.4821549232001416e-05)
-    c = m.fma(c, u, -0.0013888978864997625)
-    c = m.fma(c, u, 0.0416666679084301)
-    c = m.fma(m.fmul(u, u), c, m.fma(u, -0.5, 1.0))
-    v = m.select((quadrant & 1) != 0, c, s)
+    odd = (quadrant & 1) != 0
+    k3 = m.select(odd, float32(-2.8834347176598385e-07), float32(2.8329868655418977e-06))
+    k2 = m.select(odd, float32(2.4821549232001416e-05), float32(-0.00019853089179378003))
+    k1 = m.select(odd, float32(-0.0013888978864997625), float32(0.008333379402756691))
+    k0 = m.select(odd, float32(0.0416666679084301), float32(-0.1666666716337204))
+    p = m.fma(m.fma(m.fma(u, k3, k2), u, k1), u, k0)
+    head = m.select(odd, m.fma(u, -0.5, 1.0), r)
+    v = m.fma(m.fmul(u, m.select(odd, u, r)), p, head)
     return m.bitcast(m.bitcast(v, int32) ^ ((quadrant & 2) << 30), float32)
 
 
