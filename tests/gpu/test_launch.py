@@ -86,6 +86,15 @@ def handled(grid: wp.uint64, out: wp.array(dtype=int)):
     out[i] = n
 
 
+@wp.kernel
+def picked_sums(x: wp.indexedarray2d(dtype=float), out: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    row = x[i]
+    part = x[:, ::-1]
+    out[i, j] = row[j] + part[i, j] * 2.0
+    x[i, j] = row[j] + 1.0
+
+
 def outcome(kernel: Any, dim: Any, inputs: Any, device: str) -> tuple[str, list[Any]]:
     """What a launch says, and what its arrays hold."""
     given = [wp.array(x, device=device) if isinstance(x, np.ndarray) else x for x in inputs]
@@ -131,6 +140,33 @@ def test_a_device_is_usable_after_a_fault() -> None:
             wp.launch(shifted, dim=8, inputs=[a, 5, out], device=GPU)
         wp.launch(shifted, dim=8, inputs=[a, 0, out], device=GPU)
         assert out.numpy().tolist() == list(range(8))
+
+
+@pytest.mark.parametrize("indices", [[[3, 0], None], [None, [4, 1, 2]], [[2], [0]], [None, None]])
+def test_indexed_arrays(indices: Any) -> None:
+    left = []
+    for device in (GPU, "cpu", "sim"):
+        x = wp.indexedarray(
+            wp.array(np.arange(20.0).reshape(4, 5), dtype=float, device=device), indices
+        )
+        out = wp.zeros(x.shape, device=device)
+        wp.launch(picked_sums, dim=x.shape, inputs=[x, out], device=device)
+        left.append((x.list(), x.data.list(), out.list()))
+    assert left[0] == left[1] == left[2]
+
+
+@pytest.mark.parametrize(("rows", "dim"), [([0, 9], (2, 5)), ([0, -1], (2, 5)), ([0, 1], (3, 5))])
+def test_indexed_arrays_are_guarded_as_on_a_cpu(rows: list[int], dim: tuple[int, int]) -> None:
+    told = []
+    for device in (GPU, "cpu"):
+        data = wp.zeros((4, 5), device=device)
+        indices = wp.array([0, 1], device=device)
+        x = wp.indexedarray(data, [indices])
+        indices.assign(rows)
+        with pytest.raises(OutOfBoundsError) as caught:
+            wp.launch(picked_sums, dim=dim, inputs=[x, wp.zeros(dim, device=device)], device=device)
+        told.append((str(caught.value), data.list()))
+    assert told[0] == told[1]
 
 
 def test_many_faults() -> None:

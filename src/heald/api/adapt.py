@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +27,14 @@ from heald.types import (
     Anything,
     Array,
     ArrayPattern,
+    IndexedPattern,
     Pattern,
     Scalar,
+    Struct,
     Type,
     TypeClass,
     as_concrete,
+    as_indexed,
     b1,
     f32,
     i32,
@@ -94,6 +98,8 @@ def _adapt(
     concrete = as_concrete(pattern)
     if isinstance(concrete, Array) or isinstance(pattern, ArrayPattern):
         return _array_argument(kernel, name, pattern, value, device)
+    if isinstance(pattern, IndexedPattern) or (concrete and as_indexed(concrete)):
+        return _indexed_argument(kernel, name, pattern, value, device)
     if isinstance(concrete, Scalar):
         return _scalar_argument(kernel, name, concrete, value)
     if concrete is not None:
@@ -102,6 +108,9 @@ def _adapt(
         if pattern is Anything:
             return _array_argument(kernel, name, ArrayPattern(Anything, Anything), value, device)
         raise _refusal("H0702", kernel, name, f"takes {pattern!r}, not an array")
+    if pattern is Anything and isinstance(value, indexedarray):
+        anything = IndexedPattern(Anything, Anything)
+        return _indexed_argument(kernel, name, anything, value, device)
     t = _own_type(kernel, name, value)
     if isinstance(pattern, TypeClass) and isinstance(value, int) and t not in pattern.members:
         t = bound.get(pattern.name, f32)
@@ -166,33 +175,79 @@ def _array_argument(
             kernel,
             name,
             f"is {expected}, not {describe(value)}",
-            "kernels take no indexed arrays: pass x.contiguous(), or the array and its indices"
+            "annotate it with wp.indexedarray(dtype=...), or pass x.contiguous()"
             if isinstance(value, indexedarray)
             else "make one with wp.array(...) or wp.zeros(...)",
         )
-    expected_dtype, expected_ndim = _wanted(pattern)
-    if expected_dtype is not None and value.element_type is not expected_dtype:
-        raise _refusal(
-            "H0702",
-            kernel,
-            name,
-            f"has element type {spell(expected_dtype)}, the array given has "
-            f"{spell(value.element_type)}",
-            f"make the array with dtype={spell(expected_dtype)}, or change the annotation",
-        )
-    if expected_ndim is not None and value.ndim != expected_ndim:
-        raise _refusal(
-            "H0703",
-            kernel,
-            name,
-            f"has {expected_ndim} dimension{'s' * (expected_ndim != 1)}, the array given has "
-            f"{value.ndim} (shape {value.shape})",
-            f"annotate it with ndim={value.ndim}, or reshape the array",
-        )
+    _check_kind(kernel, name, *_wanted(pattern), value)
     t = Array(value.element_type, value.ndim)
     if is_generic(pattern) and not match_pattern(pattern, t, {}):
         raise _refusal("H0702", kernel, name, f"takes {pattern!r}, not {spell(t)}")
     return Argument(t, (_descriptor(kernel, name, t, value, device),))
+
+
+def _indexed_argument(
+    kernel: Kernel, name: str, pattern: Pattern, value: Any, device: Device
+) -> Argument:
+    """``pattern`` may be one type, which says what dimensions have indices."""
+    known = as_indexed(pattern) if isinstance(pattern, Struct) else None
+    if not isinstance(value, indexedarray):
+        raise _refusal(
+            "H0702",
+            kernel,
+            name,
+            f"is an indexed array, not {describe(value)}",
+            "make one with wp.indexedarray(a, [indices or None, ...])",
+        )
+    if known is not None:
+        _check_kind(kernel, name, known.dtype, known.ndim, value)
+    else:
+        assert isinstance(pattern, IndexedPattern)
+        ndim = pattern.ndim if isinstance(pattern.ndim, int) else None
+        _check_kind(kernel, name, as_concrete(pattern.dtype), ndim, value)
+    t = value.__heald_type__
+    if known is not None and t is not pattern:
+        raise _refusal(
+            "H0702",
+            kernel,
+            name,
+            "was compiled for an array with indices of other dimensions",
+            "launch the kernel with wp.launch",
+        )
+    if not match_pattern(pattern, t, {}):
+        raise _refusal("H0702", kernel, name, f"takes {pattern!r}, not {spell(t)}")
+    parts = [value.data, *(a for a in value.indices if a is not None)]
+    found = [
+        _descriptor(kernel, name, leaf, part, device)
+        for leaf, part in zip(leaves(t), parts, strict=True)
+        if isinstance(leaf, Array)
+    ]
+    # Kernels never write indices, so it does not matter whether they may.
+    rest = (replace(leaf, read_only=False) for leaf in found[1:])
+    return Argument(t, (found[0], *rest))
+
+
+def _check_kind(
+    kernel: Kernel, name: str, dtype: Type | None, ndim: int | None, value: array | indexedarray
+) -> None:
+    """Refuse another element type or number of dimensions than a parameter's."""
+    if dtype is not None and value.element_type is not dtype:
+        raise _refusal(
+            "H0702",
+            kernel,
+            name,
+            f"has element type {spell(dtype)}, the array given has {spell(value.element_type)}",
+            f"make the array with dtype={spell(dtype)}, or change the annotation",
+        )
+    if ndim is not None and value.ndim != ndim:
+        raise _refusal(
+            "H0703",
+            kernel,
+            name,
+            f"has {ndim} dimension{'s' * (ndim != 1)}, the array given has "
+            f"{value.ndim} (shape {value.shape})",
+            f"annotate it with ndim={value.ndim}, or reshape the array",
+        )
 
 
 def _wanted(pattern: Pattern) -> tuple[Type | None, int | None]:

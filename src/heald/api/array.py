@@ -24,7 +24,7 @@ from heald.api.array_input import (
     read_only_error,
     refuse_gradients,
 )
-from heald.api.array_types import annotation, is_type, public_type
+from heald.api.array_types import annotation, annotation_key, is_type, public_type
 from heald.api.array_views import reshape_extents, transpose_layout, view_layout
 from heald.api.device_memory import (
     copy_on_gpu,
@@ -174,15 +174,7 @@ class array:  # noqa: N801 - the name that users know
 
     def __class_getitem__(cls, key: Any) -> Pattern:
         """``wp.array[float]`` and ``wp.array[float, 2]`` in annotations."""
-        if isinstance(key, tuple):
-            if len(key) != 2:
-                raise TypingError(
-                    Diagnostic(
-                        "H0207", "wp.array[...] takes an element type and a number of dimensions"
-                    )
-                )
-            return annotation(*key)
-        return annotation(key, None)
+        return annotation(*annotation_key(key))
 
     # -- properties --------------------------------------------------------------------------------
 

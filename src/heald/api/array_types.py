@@ -16,6 +16,7 @@ from heald.types import (
     Array,
     ArrayPattern,
     Element,
+    IndexedPattern,
     Pattern,
     Scalar,
     Struct,
@@ -52,6 +53,37 @@ def annotation(dtype: Any, ndim: Any) -> Pattern:
     if pattern is None or isinstance(pattern, (Array, ArrayPattern)) or not is_generic(pattern):
         element_of(dtype)  # raises where it is no element type
     return array_of(dtype, rank)
+
+
+def annotation_key(key: Any) -> tuple[Any, Any]:
+    """Element type and number of dimensions between the brackets of an annotation.
+
+    Raises:
+        TypingError: there is more (H0207).
+    """
+    if not isinstance(key, tuple):
+        return key, None
+    if len(key) != 2:
+        raise TypingError(
+            Diagnostic(
+                "H0207",
+                "the brackets of an array annotation take an element type and a number of "
+                "dimensions",
+                hint="write wp.array[float] or wp.array[float, 2]",
+            )
+        )
+    return key
+
+
+def indexed_annotation(dtype: Any, ndim: Any) -> IndexedPattern:
+    """The pattern of indexed array parameters.
+
+    Raises:
+        TypingError, LaunchError: as :func:`annotation`.
+    """
+    t = annotation(dtype, ndim)
+    assert isinstance(t, (Array, ArrayPattern))
+    return IndexedPattern(t.dtype, t.ndim)
 
 
 def public_type(element: Element) -> Any:

@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from heald.api.array import array, new_array
 from heald.api.array_input import bad_shape, element_of, read_only_error
+from heald.api.array_types import annotation_key, indexed_annotation, is_type
 from heald.api.indexing import find_view
 from heald.api.scalars import describe
 from heald.api.struct import spell
 from heald.diagnostics import Diagnostic, LaunchError, OutOfBoundsError, TypingError
 from heald.runtime import Device
-from heald.types import i32
+from heald.types import IndexedPattern, Scalar, Struct, i32, i64, indexed_array
 from heald.types.descriptors import Element
 
 NDArray = npt.NDArray[Any]
@@ -27,10 +28,13 @@ class indexedarray:  # noqa: N801 - the name that users know
 
     ``wp.indexedarray(a, [rows, None])`` has element ``[i, j]`` at ``a[rows[i], j]``: as numpy's
     ``a[numpy.ix_(rows, columns)]``, but writing to it writes to ``a``.  ``None`` takes a dimension
-    as it is.  Indices are checked when the indexed array is made, and kept: changes of ``rows``
-    later have no effect.
+    as it is.  Indices in a ``wp.array`` of int32 on the device of ``data`` are shared, so later
+    changes of them count; others are copied.  They are checked when the indexed array is made,
+    whenever the host reads or writes through them, and at each access of a kernel.
 
-    Kernels take arrays, so pass ``x.contiguous()``, or the array and its indices.
+    In annotations, ``wp.indexedarray(dtype=float, ndim=2)``, ``wp.indexedarray(float)`` and
+    ``wp.indexedarray[float]`` are the types of parameters.  A kernel is compiled once for each
+    choice of dimensions that have indices.
 
     Args:
         data: the array, of one to four dimensions.
@@ -40,23 +44,29 @@ class indexedarray:  # noqa: N801 - the name that users know
         ndim: checked to be its number of dimensions.
 
     Raises:
-        TypingError: ``data`` is no array, or indices are no integers (H0702); without ``data``,
-            since kernels take no indexed arrays (H0207).
+        TypingError: ``data`` is no array, or indices are no integers (H0702).
         LaunchError: too many indices, or not of one dimension (H0711).
         OutOfBoundsError: an index outside its dimension (H0401).
     """
 
-    __slots__ = ("__weakref__", "_data", "_picked", "_shape")
+    __slots__ = ("__weakref__", "_data", "_indices", "_shape")
 
     _data: array
-    _picked: tuple[NDArray | None, ...]
+    _indices: tuple[array | None, ...]
     _shape: tuple[int, ...]
 
-    def __init__(
-        self, data: Any = None, indices: Any = None, dtype: Any = None, ndim: int | None = None
-    ) -> None:
+    def __new__(
+        cls, data: Any = None, indices: Any = None, dtype: Any = None, ndim: Any = None
+    ) -> Any:
+        """An indexed array, or without data the type of one."""
+        if (data is None or is_type(data)) and indices is None:
+            return indexed_annotation(data if dtype is None else dtype, ndim)
         if not isinstance(data, array):
-            raise TypingError(_no_data(data))
+            raise TypingError(
+                Diagnostic(
+                    "H0702", f"an indexed array is made of an array, not of {describe(data)}"
+                )
+            )
         given = [indices] if not isinstance(indices, (list, tuple)) else list(indices)
         if given and not any(_is_indices(entry) for entry in given):
             given = [indices]  # a plain list of numbers
@@ -75,20 +85,11 @@ class indexedarray:  # noqa: N801 - the name that users know
             raise LaunchError(
                 Diagnostic("H0703", f"ndim={ndim}, but the array has {data.ndim} dimensions")
             )
-        self._data = data
-        self._picked = tuple(_read_indices(entry, k, data) for k, entry in enumerate(given))
-        self._shape = tuple(
-            extent if picked is None else len(picked)
-            for extent, picked in zip(data.shape, self._picked, strict=True)
-        )
+        return _make(data, [_read_indices(entry, k, data) for k, entry in enumerate(given)])
 
-    def __class_getitem__(cls, _: Any) -> Any:
-        """Refuse annotations.
-
-        Raises:
-            TypingError: kernels take no indexed arrays (H0207).
-        """
-        raise TypingError(_no_data(None))
+    def __class_getitem__(cls, key: Any) -> IndexedPattern:
+        """``wp.indexedarray[float]`` and ``wp.indexedarray[float, 2]`` in annotations."""
+        return indexed_annotation(*annotation_key(key))
 
     @property
     def data(self) -> array:
@@ -96,9 +97,16 @@ class indexedarray:  # noqa: N801 - the name that users know
         return self._data
 
     @property
+    def __heald_type__(self) -> Struct:
+        types = (None if own is None else own.element_type for own in self._indices)
+        return indexed_array(
+            self.element_type, tuple(t if isinstance(t, Scalar) else None for t in types)
+        )
+
+    @property
     def indices(self) -> tuple[array | None, ...]:
-        """For each dimension a copy of its indices as int32 or int64, or None."""
-        return tuple(None if p is None else array(p) for p in self._picked)
+        """For each dimension its indices, int32 (int64 where the dimension needs it), or None."""
+        return self._indices
 
     @property
     def element_type(self) -> Element:
@@ -146,31 +154,27 @@ class indexedarray:  # noqa: N801 - the name that users know
             keys[at : at + 1] = [slice(None)] * (self.ndim - len(keys) + 1)
         keys += [slice(None)] * (self.ndim - len(keys))
         chosen = [range(extent)[k] for extent, k in zip(self._shape, keys, strict=True)]
-        if all(isinstance(k, range) for k in chosen):
-            return _pick(self, chosen)
-        fixed = tuple(
-            slice(None) if isinstance(k, range) else self._position(axis, k)
-            for axis, k in enumerate(chosen)
-        )
-        if not any(isinstance(k, slice) for k in fixed):
-            return self._data[fixed]
-        rest = [
-            _compose(picked, k)
-            for picked, k in zip(self._picked, chosen, strict=True)
-            if isinstance(k, range)
-        ]
-        return _make(self._data[fixed], rest)
+        fixed: list[int | slice] = []
+        rest: list[array | None] = []
+        for axis, (key, k, own) in enumerate(zip(keys, chosen, self._indices, strict=True)):
+            if not isinstance(k, range):
+                fixed.append(k if own is None else int(self._numbers(axis, slice(k, k + 1))[0]))
+                continue
+            fixed.append(key if own is None else slice(None))
+            rest.append(None if own is None else own[key])
+        part = self._data[tuple(fixed)]
+        return _make(part, rest) if rest else part
 
-    def _position(self, axis: int, k: int) -> int:
-        picked = self._picked[axis]
-        return k if picked is None else int(picked[k])
+    def _numbers(self, axis: int, part: slice = slice(None)) -> NDArray:
+        """Some of the indices of a dimension as they are now, each of them inside it."""
+        own = self._indices[axis]
+        if own is None:
+            return np.arange(self._shape[axis])[part]
+        start = part.indices(len(own))[0]
+        return _check_inside(own[part].numpy(), axis, self._data, start)
 
     def _mesh(self) -> tuple[NDArray, ...]:
-        axes = [
-            np.arange(extent) if picked is None else picked
-            for extent, picked in zip(self._shape, self._picked, strict=True)
-        ]
-        return np.ix_(*axes)
+        return np.ix_(*(self._numbers(axis) for axis in range(self.ndim)))
 
     def contiguous(self) -> array:
         """The elements as an array of their own."""
@@ -220,49 +224,31 @@ class indexedarray:  # noqa: N801 - the name that users know
             raise ValueError("the elements of an indexed array cannot be had without a copy")
         return self.contiguous().__array__(dtype)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make, (self._data, self._indices)
+
     def __repr__(self) -> str:
         shown = repr(self.contiguous())
         return f"indexed{shown}"
 
 
-def _make(data: array, picked: Sequence[NDArray | None]) -> indexedarray:
-    """An indexed array of indices that are known to be good."""
-    made = object.__new__(indexedarray)
+def _make(data: array, indices: Sequence[array | None]) -> indexedarray:
+    """An indexed array of indices that were checked, or will be when they are used."""
+    made: indexedarray = object.__new__(indexedarray)
     made._data = data
-    made._picked = tuple(picked)
+    made._indices = tuple(indices)
     made._shape = tuple(
-        extent if p is None else len(p) for extent, p in zip(data.shape, picked, strict=True)
+        extent if own is None else len(own) for extent, own in zip(data.shape, indices, strict=True)
     )
     return made
-
-
-def _pick(source: indexedarray, chosen: Sequence[range]) -> indexedarray:
-    picked = [_compose(p, k) for p, k in zip(source._picked, chosen, strict=True)]
-    return _make(source._data, picked)
-
-
-def _compose(picked: NDArray | None, positions: range) -> NDArray:
-    every = np.arange(positions.start, positions.stop, positions.step, dtype=np.int64)
-    return every if picked is None else picked[every]
 
 
 def _is_indices(entry: Any) -> bool:
     return entry is None or isinstance(entry, (array, np.ndarray, list, tuple, range))
 
 
-def _no_data(data: Any) -> Diagnostic:
-    if data is None:
-        return Diagnostic(
-            "H0207",
-            "kernels take no indexed arrays",
-            hint="annotate a wp.array(dtype=...) and pass x.contiguous(), or pass the array and "
-            "its indices and read a[indices[i]]",
-        )
-    return Diagnostic("H0702", f"an indexed array is made of an array, not of {describe(data)}")
-
-
-def _read_indices(entry: Any, axis: int, data: array) -> NDArray | None:
-    """The indices of a dimension as a copy, each of them inside it."""
+def _read_indices(entry: Any, axis: int, data: array) -> array | None:
+    """The indices of a dimension as an array where the data are, each of them inside it."""
     if entry is None:
         return None
     numbers = entry.numpy() if isinstance(entry, array) else np.asarray(entry)
@@ -276,16 +262,24 @@ def _read_indices(entry: Any, axis: int, data: array) -> NDArray | None:
         raise bad_shape(
             f"indices of dimension {axis} have shape {numbers.shape}, not one dimension"
         )
-    extent = data.shape[axis]
-    bad = np.flatnonzero((numbers < 0) | (numbers >= extent))
+    _check_inside(numbers, axis, data, 0)
+    if isinstance(entry, array) and entry.element_type is i32 and entry.device == data.device:
+        return entry
+    wide = data.shape[axis] > i32.highest
+    made: array = array(numbers, i64 if wide else i32, device=data.device)
+    return made
+
+
+def _check_inside(numbers: NDArray, axis: int, data: array, first: int) -> NDArray:
+    """Refuse indices outside a dimension; ``first`` is the position of the first of them."""
+    bad = np.flatnonzero((numbers < 0) | (numbers >= data.shape[axis]))
     if bad.size:
         where = int(bad[0])
         raise OutOfBoundsError(
             Diagnostic(
                 "H0401",
-                f"index {numbers[where]} (number {where} of dimension {axis}) is outside an array "
-                f"of shape {data.shape}",
+                f"index {numbers[where]} (number {first + where} of dimension {axis}) is outside "
+                f"an array of shape {data.shape}",
             )
         )
-    wide = numbers.dtype.itemsize > i32.carrier.itemsize or extent > i32.highest
-    return numbers.astype(np.int64 if wide else np.int32)
+    return numbers

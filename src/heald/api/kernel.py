@@ -15,7 +15,7 @@ from heald.config import config
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.driver import Entry, Program, compile_program, report_changes
 from heald.frontend import parameter_patterns, remember
-from heald.types import Pattern, Type, as_concrete, is_generic
+from heald.types import Pattern, Type, as_type, usual_type
 
 
 class Module:
@@ -122,8 +122,8 @@ class Kernel:
 
     @property
     def is_generic(self) -> bool:
-        """Does some parameter take more than one type?"""
-        return any(is_generic(pattern) for _, pattern in self.parameters)
+        """Is the type of some parameter known at a launch only?"""
+        return any(usual_type(pattern) is None for _, pattern in self.parameters)
 
     def option(self, name: str) -> Any:
         """A setting: the kernel's own, its module's, or the one of ``wp.config``."""
@@ -166,7 +166,8 @@ class Kernel:
         return [(wide, strict, program) for ((_, wide), strict), program in found.items()]
 
     def concrete_types(self, types: Sequence[Any] | None = None) -> tuple[Type, ...]:
-        """Parameter types: those annotated, or ``types`` where some are generic.
+        """Parameter types: those annotated, or ``types`` where some are generic.  Indexed arrays
+        have indices for every axis.
 
         Raises:
             LaunchError: a parameter is generic and ``types`` does not say what it is.
@@ -180,7 +181,7 @@ class Kernel:
                 )
             )
         given = [pattern for _, pattern in self.parameters] if types is None else list(types)
-        out = [as_concrete(t) for t in given]
+        out = [usual_type(as_type(t)) for t in given]
         known = tuple(t for t in out if t is not None)
         if len(known) != len(self.parameters):
             raise LaunchError(

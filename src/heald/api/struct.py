@@ -26,6 +26,7 @@ from heald.types import (
     Type,
     array_leaves,
     as_concrete,
+    as_indexed,
     as_type,
     leaves,
     numpy_dtype,
@@ -260,7 +261,8 @@ def spell(t: Any) -> str:
         case Scalar():
             return t.public
         case Struct():
-            return t.name
+            indexed = as_indexed(t)
+            return t.name if indexed is None else indexed.spell(spell(indexed.dtype))
         case Array():
             return f"array(dtype={spell(t.dtype)}, ndim={t.ndim})"
         case _:

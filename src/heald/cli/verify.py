@@ -37,6 +37,7 @@ from heald.types import (
     Array,
     ArrayPattern,
     Element,
+    IndexedPattern,
     Pattern,
     Scalar,
     Type,
@@ -45,6 +46,7 @@ from heald.types import (
     f32,
     i32,
     u32,
+    usual_type,
 )
 
 _EXAMPLES = (f32, i32, u32)
@@ -125,6 +127,10 @@ def _example(pattern: Pattern, scalar: Scalar) -> Type | None:
             element = _example(pattern.dtype, scalar)
             ndim = pattern.ndim if isinstance(pattern.ndim, int) else 1
             return Array(element, ndim) if isinstance(element, Element) else None
+        case IndexedPattern():
+            element = _example(pattern.dtype, scalar)
+            ndim = pattern.ndim if isinstance(pattern.ndim, int) else 1
+            return usual_type(IndexedPattern(element, ndim))
         case TypeClass():
             return scalar if scalar in pattern.members else pattern.members[0]
         case _ if pattern is Anything:

@@ -4,7 +4,6 @@ from heald.codegen.artifacts import (
     build,
     entry_symbol,
     formats_of,
-    leaf_path,
     parameter_names,
     sites_of,
 )
@@ -55,7 +54,6 @@ __all__ = [
     "formats_of",
     "has_entries",
     "host_target",
-    "leaf_path",
     "llvm_text",
     "llvm_version",
     "load",

@@ -14,7 +14,7 @@ from heald.codegen.target import LEVEL, Target
 from heald.ir import OBLIGATIONS, Kernel, Op, Value, op_ids, walk
 from heald.passes.array_roots import Root, array_roots
 from heald.passes.facts import launch_rank
-from heald.types import Struct, Type, leaves, parameter_layout
+from heald.types import leaf_path, parameter_layout
 
 _PREFIX = "heald_kernel_"
 
@@ -112,18 +112,6 @@ def _subject(kernel: Kernel, roots: Mapping[Value, frozenset[Root]], op: Op) -> 
     ((parameter, leaf),) = found
     path = leaf_path(kernel.params[parameter].type, leaf)
     return ".".join([parameter_names(kernel)[parameter], *path])
-
-
-def leaf_path(t: Type, leaf: int) -> tuple[str, ...]:
-    """The field names that lead to a leaf of a struct."""
-    if not isinstance(t, Struct):
-        return ()
-    for name, field in t.fields:
-        count = len(leaves(field))
-        if leaf < count:
-            return (name, *leaf_path(field, leaf))
-        leaf -= count
-    return ()
 
 
 def formats_of(kernel: Kernel) -> dict[int, PrintFormat]:

@@ -15,7 +15,6 @@ from heald.codegen import (
     LoadedCode,
     Report,
     formats_of,
-    leaf_path,
     load,
     parallel_launcher,
     sites_of,
@@ -54,6 +53,7 @@ from heald.runtime import (
     packer_of,
     read_fault,
 )
+from heald.types import leaf_path
 
 if TYPE_CHECKING:
     from heald.driver.verify_strict import StrictGate

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from heald.artifact import Symbol
-from heald.codegen import leaf_path
 from heald.diagnostics import Span
 from heald.diagnostics.spans import source_line
 from heald.ir import MAX_RANK, Kernel, Op, Value, op_ids, walk
-from heald.types import Array, Leaf, leaves
+from heald.types import Array, Leaf, leaf_path, leaves
 
 
 class Names:

@@ -42,6 +42,7 @@ from heald.types import (
     Scalar,
     Type,
     TypeClass,
+    array_like,
     as_concrete,
     can_widen,
     fits,
@@ -450,8 +451,9 @@ def _class_types(
 def _component_of(operand: Operand) -> Scalar | None:
     """The scalar type of a composite value, or of the elements of an array of scalars."""
     t = operand.type if isinstance(operand, Value) else None
-    if isinstance(t, Array):
-        return t.dtype if isinstance(t.dtype, Scalar) else None
+    like = None if t is None else array_like(t)
+    if like is not None:
+        return like.dtype if isinstance(like.dtype, Scalar) else None
     return None if t is None else composite_scalar(t)
 
 

@@ -10,7 +10,15 @@ from heald.frontend.conversions import convert
 from heald.frontend.operands import Literal, Operand, Several, Static, describe, describe_type
 from heald.frontend.session import Session
 from heald.ir import Value
-from heald.types import Array, Scalar, Type, i64
+from heald.types import (
+    Array,
+    IndexedArray,
+    Scalar,
+    array_like,
+    as_indexed,
+    i64,
+    indexed_array,
+)
 from heald.types.promotion import index_type
 
 
@@ -35,8 +43,8 @@ def array_indices(
     s: Session, node: ast.AST, array: Value, parts: Sequence[ast.expr]
 ) -> list[Index]:
     """Lower the indices of an array, left to right, each once."""
-    t = array.type
-    assert isinstance(t, Array)
+    t = array_like(array.type)
+    assert t is not None
     operands: list[tuple[ast.expr, Operand]] = []
     for part in parts:
         if isinstance(part, ast.Slice):
@@ -50,7 +58,7 @@ def array_indices(
             node,
             "H0209",
             f"{len(operands)} indices for an array of {t.ndim} dimension{'s' * (t.ndim != 1)}",
-            f"this is {describe_type(t)}",
+            f"this is {describe_type(array.type)}",
         )
     return [
         _stretch(s, part, array, axis)
@@ -58,6 +66,34 @@ def array_indices(
         else array_index(s, part, array, axis, s.as_number(part, operand))
         for axis, (part, operand) in enumerate(operands)
     ]
+
+
+def element_at(
+    s: Session, array: Value, indices: Sequence[Value]
+) -> tuple[Value, tuple[Value, ...]]:
+    """The plain array, and the indices in it, of an element of an array, plain or indexed."""
+    indexed = as_indexed(array.type)
+    if indexed is None:
+        return array, tuple(indices)
+    data = s.builder.extract(array, 0)
+    return data, tuple(_picked(s, array, indexed, *each) for each in enumerate(indices))
+
+
+def _picked(s: Session, array: Value, indexed: IndexedArray, axis: int, index: Value) -> Value:
+    """The index of the data that an index of an indexed array stands for.
+
+    One that is out of bounds stands for -1, which is out of bounds too: nothing is written.
+    """
+    t = indexed.indices[axis]
+    if t is None:
+        return index
+    indices = s.builder.extract(array, indexed.leaf(axis))
+    (found,) = s.builder.emit("load", (indices, index), (t,))
+    extent = extent_of(s, indices, 0)
+    if index.type is not extent.type:
+        index, extent = (x if x.type is i64 else s.op("sext", x, type=i64) for x in (index, extent))
+    inside = s.op("icmp", index, extent, pred="ult")
+    return s.op("select", inside, found, s.const(t, -1))
 
 
 def array_index(
@@ -99,6 +135,11 @@ def _not_an_index(s: Session, node: ast.AST, operand: Operand) -> Exception:
 
 def extent_of(s: Session, array: Value, axis: int) -> Value:
     """``a.shape[axis]`` in the index type of this specialisation."""
+    indexed = as_indexed(array.type)
+    if indexed is not None:
+        if indexed.indices[axis] is not None:
+            return extent_of(s, s.builder.extract(array, indexed.leaf(axis)), 0)
+        array = s.builder.extract(array, 0)
     t = array.type
     assert isinstance(t, Array)
     if t.shape is not None:
@@ -164,20 +205,40 @@ def _bound(
     return wild[-1]
 
 
-def element_type(array: Value) -> Type:
-    """The element type of an array value."""
-    assert isinstance(array.type, Array)
-    return array.type.dtype
-
-
-def make_view(s: Session, node: ast.AST, array: Value, indices: Sequence[Index]) -> Value:
+def make_view(s: Session, array: Value, indices: Sequence[Index]) -> Value:
     """The view that fewer indices than dimensions, or slices, make."""
+    indexed = as_indexed(array.type)
+    if indexed is None:
+        return _view(s, array, indices)
+    chosen: list[Index | None] = []
+    kept: list[Scalar | None] = []
+    parts: list[Value] = []
+    rest = (None,) * (indexed.ndim - len(indices))
+    for axis, (index, t) in enumerate(zip((*indices, *rest), indexed.indices, strict=True)):
+        if isinstance(index, Value):
+            chosen.append(_picked(s, array, indexed, axis, index))
+            continue
+        kept.append(t)
+        chosen.append(index if t is None else None)
+        if t is not None:
+            own = s.builder.extract(array, indexed.leaf(axis))
+            parts.append(own if index is None else _view(s, own, (index,)))
+    data = s.builder.extract(array, 0)
+    if any(index is not None for index in chosen):
+        data = _view(s, data, chosen)
+    return s.builder.compose(indexed_array(indexed.dtype, tuple(kept)), [data, *parts])
+
+
+def _view(s: Session, array: Value, indices: Sequence[Index | None]) -> Value:
+    """The view of a plain array; None stands for a whole axis."""
     t = array.type
     assert isinstance(t, Array)
     operands: list[Value] = []
     axes = ""
     for index in indices:
-        if isinstance(index, Stretch):
+        if index is None:
+            axes += "f"
+        elif isinstance(index, Stretch):
             operands += [index.start, index.extent, index.step]
             axes += "s"
         else:

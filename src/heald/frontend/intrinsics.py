@@ -11,7 +11,7 @@ from typing import Any
 
 from heald.frontend.arithmetic import binary, compare
 from heald.frontend.conversions import as_value, composite_scalar, shape_of, widen
-from heald.frontend.indexing import array_index, extent_of
+from heald.frontend.indexing import array_index, element_at, extent_of
 from heald.frontend.operands import (
     Literal,
     Operand,
@@ -32,6 +32,7 @@ from heald.types import (
     Struct,
     Type,
     array_leaves,
+    array_like,
     as_concrete,
     b1,
     f32,
@@ -139,9 +140,10 @@ def _len(s: Session, arguments: Arguments) -> Operand:
         case Several(items):
             return Literal(len(items))
         case Shape(array):
-            assert isinstance(array.type, Array)
-            return Literal(array.type.ndim)
-        case Value(type=Array()):
+            t = array_like(array.type)
+            assert t is not None
+            return Literal(t.ndim)
+        case Value(type=own) if array_like(own) is not None:
             return extent_of(s, operand, 0)
         case Value() if composite_scalar(operand.type) is not None:
             return Literal(shape_of(operand.type)[0])
@@ -210,13 +212,13 @@ def _atomic(kind: str) -> Intrinsic:
 
     def lower(s: Session, arguments: Arguments) -> Operand:
         array, *rest = arguments.only_positional(s) or (Static(None),)
-        if not (isinstance(array, Value) and isinstance(array.type, Array)):
+        t = array_like(array.type) if isinstance(array, Value) else None
+        if not isinstance(array, Value) or t is None:
             raise s.refuse(
                 arguments.at(array),
                 "H0203",
                 f"atomic_{kind} takes an array, its indices and a value, not {describe(array)}",
             )
-        t = array.type
         check_atomic(s, arguments.at(array), kind, t.dtype)
         values = 2 if kind == "cas" else 1
         indices = [i for o in rest[: len(rest) - values] for i in _flat(o)]
@@ -228,7 +230,7 @@ def _atomic(kind: str) -> Intrinsic:
                 f"{t.ndim} index{'es' * (t.ndim != 1)} and {values} value{'s' * (values != 1)}",
                 f"{len(rest)} arguments after the array",
             )
-        at = [
+        given = [
             array_index(s, arguments.at(o), array, axis, s.as_number(arguments.at(o), o))
             for axis, o in enumerate(indices)
         ]
@@ -236,7 +238,8 @@ def _atomic(kind: str) -> Intrinsic:
             widen(s, arguments.at(o), s.as_number(arguments.at(o), o), t.dtype)
             for o in rest[len(rest) - values :]
         ]
-        (old,) = s.builder.emit(f"atomic_{kind}", (array, *at, *operands), (t.dtype,))
+        data, at = element_at(s, array, given)
+        (old,) = s.builder.emit(f"atomic_{kind}", (data, *at, *operands), (t.dtype,))
         return old
 
     return lower
@@ -291,8 +294,8 @@ def _printed(s: Session, arguments: Arguments, operand: Operand) -> tuple[str, l
         case Several(items):
             printed = [_printed(s, arguments, item) for item in items]
             return f"({', '.join(t for t, _ in printed)})", [v for _, p in printed for v in p]
-        case Value() if not isinstance(operand.type, Array):
-            if any(isinstance(leaf, Array) for leaf in leaves(operand.type)):
+        case Value() if array_like(operand.type) is None:
+            if array_leaves(operand.type):
                 raise s.refuse(
                     arguments.at(operand), "H0201", "a struct with arrays cannot be printed"
                 )

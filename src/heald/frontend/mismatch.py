@@ -17,6 +17,7 @@ from heald.ir import Value
 from heald.types import (
     Array,
     ArrayPattern,
+    IndexedPattern,
     MatrixPattern,
     Pattern,
     QuaternionPattern,
@@ -195,6 +196,8 @@ def _pattern_text(pattern: Pattern) -> str:
             return f"transformation(dtype={_pattern_text(dtype)})"
         case ArrayPattern(dtype, ndim):
             return f"array(dtype={_pattern_text(dtype)}, ndim={_extent_text(ndim)})"
+        case IndexedPattern(dtype, ndim):
+            return f"indexedarray(dtype={_pattern_text(dtype)}, ndim={_extent_text(ndim)})"
     t = as_concrete(pattern)
     return "Any" if t is None else describe_type(t)
 

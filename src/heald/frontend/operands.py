@@ -19,6 +19,7 @@ from heald.types import (
     Type,
     Vector,
     as_concrete,
+    as_indexed,
     b1,
     f16,
     f32,
@@ -200,7 +201,8 @@ def describe_type(t: Type) -> str:
         case Quaternion(dtype) | Transform(dtype) if dtype in _SUFFIX:
             return ("quat" if isinstance(t, Quaternion) else "transform") + _SUFFIX[dtype]
         case Struct(name):
-            return name
+            indexed = as_indexed(t)
+            return name if indexed is None else indexed.spell(describe_type(indexed.dtype))
         case Array(dtype, ndim, space):
             kind = "array" if space == "global" else f"{space} array"
             return f"{kind}(dtype={describe_type(dtype)}, ndim={ndim})"

@@ -13,6 +13,7 @@ from heald.frontend.conversions import widen
 from heald.frontend.indexing import (
     Stretch,
     array_indices,
+    element_at,
     extent_of,
     index_nodes,
     make_view,
@@ -34,6 +35,7 @@ from heald.ir import Value
 from heald.types import (
     Array,
     Dense,
+    IndexedArray,
     Matrix,
     Quaternion,
     Scalar,
@@ -41,6 +43,8 @@ from heald.types import (
     Transform,
     Type,
     Vector,
+    array_like,
+    as_indexed,
     i64,
     leaves,
 )
@@ -89,7 +93,7 @@ def part(t: Type, name: str) -> tuple[Type, tuple[int, ...]] | None:
             if name == "p":
                 return Vector(t.dtype, 3), (0, 1, 2)
             return (Quaternion(t.dtype), (3, 4, 5, 6)) if name == "q" else None
-        case Struct():
+        case Struct() if as_indexed(t) is None:
             field = t.field(name)
             if field is None:
                 return None
@@ -105,10 +109,12 @@ def part_names(t: Type) -> list[str]:
             return list("xyzw"[: min(len(leaves(t)), 4)])
         case Transform():
             return ["p", "q"]
-        case Struct():
-            return [n for n, _ in t.fields]
         case Array():
             return ["shape", "ndim", "size", "dtype"]
+        case Struct() if as_indexed(t):
+            return ["shape", "ndim", "size", "dtype", "data"]
+        case Struct():
+            return [n for n, _ in t.fields]
     return []
 
 
@@ -219,7 +225,7 @@ def attribute(s: Session, node: ast.Attribute) -> Operand:
     match base:
         case Static(obj):
             return _captured_attribute(s, node, obj)
-        case Value(type=Array() as t):
+        case Value(type=own) if (t := array_like(own)) is not None:
             match node.attr:
                 case "shape":
                     return Shape(base)
@@ -229,6 +235,8 @@ def attribute(s: Session, node: ast.Attribute) -> Operand:
                     return Static(t.dtype)
                 case "size":
                     return _size(s, base, t)
+                case "data" if isinstance(t, IndexedArray):
+                    return s.builder.extract(base, 0)
         case Value():
             found = part(base.type, node.attr)
             if found is not None:
@@ -279,7 +287,7 @@ def _captured_attribute(s: Session, node: ast.Attribute, owner: Any) -> Operand:
     return operand_of(s, node, value)
 
 
-def _size(s: Session, array: Value, t: Array) -> Value:
+def _size(s: Session, array: Value, t: Array | IndexedArray) -> Value:
     total = convert_to_i64(s, extent_of(s, array, 0))
     for axis in range(1, t.ndim):
         total = s.op("imul", total, convert_to_i64(s, extent_of(s, array, axis)))
@@ -299,9 +307,10 @@ def subscript(s: Session, node: ast.Subscript) -> Operand:
         case Several(items):
             return _item(s, node, items)
         case Shape(array):
-            assert isinstance(array.type, Array)
+            t = array_like(array.type)
+            assert t is not None
             position = s.static_int(s.expression(nodes[0])) if len(nodes) == 1 else None
-            ndim = array.type.ndim
+            ndim = t.ndim
             if position is None or not -ndim <= position < ndim:
                 raise s.refuse(
                     node,
@@ -310,9 +319,9 @@ def subscript(s: Session, node: ast.Subscript) -> Operand:
                     f"valid are 0 to {ndim - 1}",
                 )
             return extent_of(s, array, position % ndim)
-        case Value(type=Array()):
+        case Value(type=own) if array_like(own) is not None:
             indices = array_indices(s, node, base, nodes)
-            return read_element(s, node, base, indices)
+            return read_element(s, base, indices)
         case Value(type=Vector() | Matrix() | Quaternion() | Transform()):
             return _component(s, node, base)
         case Static():
@@ -331,14 +340,15 @@ def _item(s: Session, node: ast.Subscript, items: tuple[Operand, ...]) -> Operan
     return items[position]
 
 
-def read_element(s: Session, node: ast.AST, array: Value, indices: list[Value | Stretch]) -> Value:
+def read_element(s: Session, array: Value, indices: list[Value | Stretch]) -> Value:
     """An element where every axis has an index, else a view."""
-    t = array.type
-    assert isinstance(t, Array)
+    t = array_like(array.type)
+    assert t is not None
     plain = [i for i in indices if isinstance(i, Value)]
     if len(plain) < t.ndim:
-        return make_view(s, node, array, indices)
-    (value,) = s.builder.emit("load", (array, *plain), (t.dtype,))
+        return make_view(s, array, indices)
+    data, at = element_at(s, array, plain)
+    (value,) = s.builder.emit("load", (data, *at), (t.dtype,))
     return value
 
 
@@ -414,7 +424,7 @@ def place_of(s: Session, node: ast.expr) -> Place | Value:
     match node:
         case ast.Name():
             operand = read_name(s, node)
-            if isinstance(operand, Value) and isinstance(operand.type, Array):
+            if isinstance(operand, Value) and array_like(operand.type) is not None:
                 return operand
             if isinstance(operand, Literal) or (
                 isinstance(operand, Value) and node.id in s.frame.env
@@ -448,13 +458,14 @@ def _named_part(s: Session, node: ast.Attribute, base: Place) -> Place | Value:
 def _indexed_part(s: Session, node: ast.Subscript, base: Place | Value) -> Place | Value:
     nodes = index_nodes(node)
     if isinstance(base, Value):
-        t = base.type
-        assert isinstance(t, Array)
+        array = array_like(base.type)
+        assert array is not None
         indices = array_indices(s, node, base, nodes)
         plain = tuple(i for i in indices if isinstance(i, Value))
-        if len(plain) < t.ndim:
-            return make_view(s, node, base, indices)
-        return Place(ElementRoot(base, plain), t.dtype, tuple(range(len(leaves(t.dtype)))))
+        if len(plain) < array.ndim:
+            return make_view(s, base, indices)
+        root = ElementRoot(*element_at(s, base, plain))
+        return Place(root, array.dtype, tuple(range(len(leaves(array.dtype)))))
     if base.dynamic and isinstance(base.type, Matrix) and len(base.dynamic) == 1:
         row = Vector(base.type.dtype, base.type.cols)
         column = _dynamic_indices(s, node, row, component_indices(s, row, node))
@@ -484,11 +495,11 @@ def is_element(s: Session, node: ast.expr) -> bool:
     operand = entry.operand if isinstance(entry, Binding) else None
     t = operand.type if isinstance(operand, Value) else None
     for step in reversed(steps):
-        if isinstance(t, Array) or t is None:
+        if t is None or array_like(t) is not None:
             break
         found = part(t, step.attr) if isinstance(step, ast.Attribute) else None
         t = None if found is None else found[0]
-    return isinstance(t, Array)
+    return t is not None and array_like(t) is not None
 
 
 def place_type(place: Place) -> Type:

@@ -26,7 +26,7 @@ from heald.frontend.operands import (
 from heald.ir import Builder, Value
 from heald.ir.builder import round_constant
 from heald.ops import TABLE
-from heald.types import Array, Scalar, Type, i32, literal_type
+from heald.types import Scalar, Type, array_like, i32, literal_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -191,7 +191,7 @@ class Session:
         for name in names:
             entry = self.frame.env.get(name)
             operand = entry.operand if isinstance(entry, Binding) else None
-            if not (isinstance(operand, Value) and isinstance(operand.type, Array)):
+            if not (isinstance(operand, Value) and array_like(operand.type) is not None):
                 self.frame.env[name] = Unset(None)
 
     # -- emitting ----------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ from heald.frontend.places import (
 from heald.frontend.scan import assigned_names, is_docstring
 from heald.frontend.session import MAX_ERRORS, Session
 from heald.ir import Op, Value
-from heald.types import Array, Type, Vector, as_concrete
+from heald.types import Array, Type, Vector, array_like, as_concrete
 
 _ATOMIC = {"+": "add", "-": "sub", "&": "and", "|": "or", "^": "xor"}
 _WHY_NOT = {
@@ -188,8 +188,8 @@ def unpack(s: Session, node: ast.AST, operand: Operand, count: int) -> tuple[Ope
             found: tuple[Operand, ...] = items
         case Value(type=Vector()):
             found = s.builder.parts(operand)
-        case Shape(array) if isinstance(array.type, Array):
-            found = tuple(extent_of(s, array, k) for k in range(array.type.ndim))
+        case Shape(array) if (t := array_like(array.type)) is not None:
+            found = tuple(extent_of(s, array, k) for k in range(t.ndim))
         case _:
             raise s.refuse(node, "H0206", f"{describe(operand)} cannot be unpacked")
     if len(found) != count:
@@ -233,7 +233,7 @@ def _augmented(s: Session, node: ast.AugAssign) -> None:
     if isinstance(node.target, ast.Name):
         load = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
         left = s.number(load)
-        if not isinstance(left, Value) or not isinstance(left.type, Array):
+        if not isinstance(left, Value) or array_like(left.type) is None:
             result = sum_or_binary(s, node, op, left, load, node.value)
             _bind_name(s, node.target, result, node)
             return

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from heald.ir import ATOMICS, Kernel, Op, Region, Value
 from heald.passes.rebuild import Rebuild
-from heald.types import Array, Scalar, Type, leaves
+from heald.types import Array, Scalar, Type, leaf_path, leaves
 
 
 def scalarise(kernel: Kernel) -> Kernel:
@@ -62,7 +62,7 @@ class _Scalarise:
 
     def _read(self, parameter: Value, leaf: int, t: Type) -> Value:
         (value,) = self.build.emit("extract", (parameter,), (t,), leaf=leaf)
-        return self.build.give_name(value, _leaf_name(self.build.name_of(parameter), leaf))
+        return self._name_part(parameter, leaf, value)
 
     def _one(self, op: Op) -> None:
         self.build.span = op.span
@@ -147,16 +147,20 @@ class _Scalarise:
         return tuple(flat)
 
     def _name_parts(self, value: Value, parts: Iterable[Value]) -> None:
-        name = self.build.name_of(value)
         for k, part in enumerate(parts):
-            self.build.give_name(part, _leaf_name(name, k))
+            self._name_part(value, k, part)
+
+    def _name_part(self, value: Value, leaf: int, part: Value) -> Value:
+        """Arrays are called as in the source, since errors show their names."""
+        name = self.build.name_of(value)
+        if name and isinstance(part.type, Array):
+            name = ".".join([name, *leaf_path(value.type, leaf)])
+        elif name:
+            name = f"{name}_{leaf}"
+        return self.build.give_name(part, name)
 
 
 def _leaf_of(op: Op) -> int:
     leaf = op.attrs["leaf"]
     assert isinstance(leaf, int)
     return leaf
-
-
-def _leaf_name(name: str, leaf: int) -> str:
-    return f"{name}_{leaf}" if name else ""

@@ -34,6 +34,7 @@ from heald.types.descriptors import (
     i16,
     i32,
     i64,
+    leaf_path,
     leaves,
     u8,
     u16,
@@ -46,6 +47,7 @@ from heald.types.generic import (
     SCALAR,
     Anything,
     ArrayPattern,
+    IndexedPattern,
     MatrixPattern,
     Pattern,
     QuaternionPattern,
@@ -54,7 +56,9 @@ from heald.types.generic import (
     VectorPattern,
     is_generic,
     match_pattern,
+    usual_type,
 )
+from heald.types.indexed import IndexedArray, array_like, as_indexed, indexed_array
 from heald.types.layout import align_of, leaf_offsets, numpy_dtype, parameter_layout, size_of
 from heald.types.promotion import can_widen, fits, join, literal_type
 
@@ -87,6 +91,8 @@ __all__ = [
     "Composite",
     "Dense",
     "Element",
+    "IndexedArray",
+    "IndexedPattern",
     "Leaf",
     "Matrix",
     "MatrixPattern",
@@ -103,7 +109,9 @@ __all__ = [
     "VectorPattern",
     "align_of",
     "array_leaves",
+    "array_like",
     "as_concrete",
+    "as_indexed",
     "as_type",
     "b1",
     "bf16",
@@ -116,9 +124,11 @@ __all__ = [
     "i16",
     "i32",
     "i64",
+    "indexed_array",
     "is_generic",
     "join",
     "leaf_offsets",
+    "leaf_path",
     "leaves",
     "literal_type",
     "match_pattern",
@@ -130,4 +140,5 @@ __all__ = [
     "u16",
     "u32",
     "u64",
+    "usual_type",
 ]

@@ -24,6 +24,7 @@ from heald.types.descriptors import (
 )
 from heald.types.generic import (
     ArrayPattern,
+    IndexedPattern,
     MatrixPattern,
     Pattern,
     QuaternionPattern,
@@ -42,6 +43,7 @@ _PATTERNS = (
     QuaternionPattern,
     TransformPattern,
     ArrayPattern,
+    IndexedPattern,
 )
 
 
@@ -83,6 +85,6 @@ def array_of(dtype: Any, ndim: Any) -> Pattern:
     element = as_type(dtype)
     if isinstance(element, (Scalar, Vector, Matrix, Quaternion, Transform, Struct)):
         return ArrayPattern(element, ndim) if ndim is typing.Any else Array(element, ndim)
-    if element is None or isinstance(element, (Array, ArrayPattern)):
+    if element is None or isinstance(element, (Array, ArrayPattern, IndexedPattern)):
         raise TypeError(f"{dtype!r} cannot be an array element type")
     return ArrayPattern(element, ndim)

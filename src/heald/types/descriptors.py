@@ -305,3 +305,15 @@ def leaves(t: Type) -> tuple[Leaf, ...]:
 def array_leaves(t: Type) -> tuple[int, ...]:
     """Positions of the leaves that are arrays."""
     return tuple(k for k, leaf in enumerate(leaves(t)) if isinstance(leaf, Array))
+
+
+def leaf_path(t: Type, leaf: int) -> tuple[str, ...]:
+    """The field names that lead to a leaf of a struct."""
+    if not isinstance(t, Struct):
+        return ()
+    for name, field in t.fields:
+        count = len(leaves(field))
+        if leaf < count:
+            return (name, *leaf_path(field, leaf))
+        leaf -= count
+    return ()

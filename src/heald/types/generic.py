@@ -10,6 +10,7 @@ from heald.types.descriptors import (
     FLOATS,
     INTEGERS,
     Array,
+    Element,
     Matrix,
     Quaternion,
     Scalar,
@@ -17,7 +18,9 @@ from heald.types.descriptors import (
     Transform,
     Type,
     Vector,
+    i32,
 )
+from heald.types.indexed import as_indexed, indexed_array
 
 Anything = typing.Any
 
@@ -81,6 +84,17 @@ class ArrayPattern:
     ndim: Extent
 
 
+@dataclass(frozen=True, slots=True)
+class IndexedPattern:
+    """An indexed array.  It is never one type: each axis may have indices or not."""
+
+    dtype: typing.Any
+    ndim: Extent
+
+    def __repr__(self) -> str:
+        return f"heald.indexedarray(dtype={self.dtype!r}, ndim={self.ndim!r})"
+
+
 Pattern = (
     Type
     | TypeClass
@@ -89,6 +103,7 @@ Pattern = (
     | QuaternionPattern
     | TransformPattern
     | ArrayPattern
+    | IndexedPattern
     | typing.Any
 )
 
@@ -98,6 +113,16 @@ _CONCRETE = (Scalar, Vector, Matrix, Quaternion, Transform, Array, Struct)
 def is_generic(pattern: Pattern) -> bool:
     """True unless ``pattern`` is one concrete type."""
     return not isinstance(pattern, _CONCRETE)
+
+
+def usual_type(pattern: Pattern) -> Type | None:
+    """The one type that a pattern is, and for an indexed array that with int32 indices for every
+    axis; None where it does not say enough."""
+    if isinstance(pattern, IndexedPattern):
+        if isinstance(pattern.ndim, int) and isinstance(pattern.dtype, Element):
+            return indexed_array(pattern.dtype, (i32,) * pattern.ndim)
+        return None
+    return pattern if isinstance(pattern, _CONCRETE) else None
 
 
 def match_pattern(pattern: Pattern, t: Type, bound: dict[str, typing.Any]) -> bool:
@@ -128,6 +153,13 @@ def match_pattern(pattern: Pattern, t: Type, bound: dict[str, typing.Any]) -> bo
                 isinstance(t, Array)
                 and match_pattern(pattern.dtype, t.dtype, bound)
                 and _match_extent(pattern.ndim, t.ndim, bound)
+            )
+        case IndexedPattern():
+            indexed = as_indexed(t)
+            return (
+                indexed is not None
+                and match_pattern(pattern.dtype, indexed.dtype, bound)
+                and _match_extent(pattern.ndim, indexed.ndim, bound)
             )
         case _ if pattern is typing.Any:
             return True

@@ -1,5 +1,8 @@
 """Indexed arrays: what numpy's ``ix_`` picks."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from elements import ELEMENTS, sample
@@ -77,12 +80,43 @@ def test_writes_reach_the_array_and_copies_do_not():
     assert a.list() == [5.0, 2.0, 5.0]
 
 
-def test_indices_are_kept_as_they_were():
+def test_indices_in_an_int32_array_are_shared():
     rows = wp.array([1, 0])
     picked = wp.indexedarray(wp.array([1.0, 2.0]), [rows])
+    assert picked.indices[0] is rows
+    rows[1] = 1
+    assert picked.list() == [2.0, 2.0]
+    assert picked[1] == 2.0
     rows[0] = 77
+    with refused("H0401", "index 77 .number 0 of dimension 0."):
+        picked.numpy()
+    with refused("H0401", "index 77 .number 0 of dimension 0."):
+        picked[0]
+    with refused("H0401", "index 77"):
+        picked.fill_(1.0)
+    assert picked[1:].list() == [2.0]
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_copies_and_pickles(again):
+    a = wp.array([[1.0, 2.0], [3.0, 4.0]])
+    picked = wp.indexedarray(a, [None, [1]])
+    made = again(picked)
+    assert made.list() == [2.0, 4.0]
+    assert made.indices[0] is None
+    made.fill_(9.0)
+    assert picked.list() == ([9.0, 9.0] if again is copy.copy else [2.0, 4.0])
+
+
+@pytest.mark.parametrize("kind", [list, np.array, lambda x: wp.array(x, dtype=wp.int64)])
+def test_other_indices_are_copied(kind):
+    rows = kind([1, 0])
+    picked = wp.indexedarray(wp.array([1.0, 2.0]), [rows])
+    rows[0] = 0
     assert picked.list() == [2.0, 1.0]
-    assert picked.indices[0].list() == [1, 0]
+    assert picked.indices[0].dtype is wp.int32
 
 
 @pytest.mark.parametrize(
@@ -106,24 +140,14 @@ def test_bad_indices_are_refused(indices, code, match):
 def test_what_is_no_array_is_refused():
     with refused("H0702", "made of an array, not of list"):
         wp.indexedarray([1, 2], [0])
-    with refused("H0207", "kernels take no indexed arrays"):
-        wp.indexedarray(dtype=float)
-    with refused("H0207", "kernels take no indexed arrays"):
-        wp.indexedarray[float]
+    with refused("H0207", "no element type"):
+        wp.indexedarray(dtype="float")
+    with refused("H0711", "1 to 4 dimensions"):
+        wp.indexedarray(dtype=float, ndim=5)
     with refused("H0702", "float32"):
         wp.indexedarray(wp.zeros(3), [0], dtype=int)
     with refused("H0703", "ndim=2"):
         wp.indexedarray(wp.zeros(3), [0], ndim=2)
-
-
-def test_kernels_refuse_them_with_a_way_out():
-    @wp.kernel
-    def clear(a: wp.array(dtype=float)):
-        a[wp.tid()] = 0.0
-
-    picked = wp.indexedarray(wp.zeros(3), [0])
-    with refused("H0702", r"argument 'a' .*\.contiguous\(\)"):
-        wp.launch(clear, dim=1, inputs=[picked])
 
 
 def test_writes_need_memory_that_can_be_written():

@@ -322,6 +322,7 @@ def three(m: Make, *numbers: int) -> list[Value]:
     return [m.const(i32, n) for n in numbers]
 
 
+@pytest.mark.parametrize("safety", ["guarded", "unchecked"])
 @pytest.mark.parametrize(
     ("axes", "index"),
     [
@@ -334,13 +335,14 @@ def three(m: Make, *numbers: int) -> list[Value]:
         ("si", lambda m, i: [*three(m, 1, 4, 2), i]),
     ],
 )
-def test_views(axes: str, index: Callable[[Make, Value], list[Value]]) -> None:
+def test_views(axes: str, index: Callable[[Make, Value], list[Value]], safety: str) -> None:
     def make(n: int) -> list[np.ndarray]:
         x = np.arange(30 * 30, dtype=np.float32).reshape(30, 30)
         at = np.random.default_rng(2).permutation(30)[:n].astype(np.int32)
         return [x, at, np.zeros(n, np.float32), np.zeros(n, np.int32)]
 
-    agree(view_kernel(axes, index), make, counts=(8, 17), same_memory=False)
+    kernel = view_kernel(axes, index)
+    agree(kernel, make, counts=(8, 17), safety=safety, same_memory=False)
 
 
 # ------------------------------------------------------------------------------ atomics

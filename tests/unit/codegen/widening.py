@@ -104,6 +104,7 @@ def agree(
     units: Sequence[bool] = (False, True),
     width: int = WIDTH,
     vectors: int = 1,
+    safety: str = "guarded",
     same_memory: bool = True,
 ) -> None:
     """Widened code leaves what the interpreter leaves, and reports the same fault.
@@ -112,7 +113,7 @@ def agree(
     threads that faulted may have written more or less.
     """
     for unit in units:
-        forms = widen(kernel, width=width, vectors=vectors, unit=unit)
+        forms = widen(kernel, width=width, vectors=vectors, unit=unit, safety=safety)
         assert forms.width == width, forms.wide.attrs["scalar"]
         for count in counts:
             expected, found = make(count), make(count)

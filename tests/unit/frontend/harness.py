@@ -19,7 +19,7 @@ from heald.frontend import Options, lower_kernel, parameter_patterns
 from heald.interp import ArrayView, Outcome, run
 from heald.ir import Kernel, check, walk
 from heald.ops import TABLE
-from heald.types import Array, Type, as_concrete
+from heald.types import Array, Type, usual_type
 
 _CELLS = count(1)
 assert wp.kernel  # the first public name loads the surface, `wp.types.vector` included
@@ -45,7 +45,7 @@ def function_of(kernel: Any) -> FunctionType:
 def lower(kernel: Any, types: Sequence[Type] | None = None, **options: Any) -> Kernel:
     """The checked WIR of the front end; types of generic parameters must be given."""
     function = function_of(kernel)
-    found = types or [as_concrete(pattern) for _, pattern in parameter_patterns(function)]
+    found = types or [usual_type(pattern) for _, pattern in parameter_patterns(function)]
     wir = lower_kernel(function, [t for t in found if t is not None], resolve, Options(**options))
     check(wir, TABLE)
     return wir

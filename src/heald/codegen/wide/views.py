@@ -145,10 +145,10 @@ def _lane_views(body: WideBody, op: Op) -> None:
         _lane_axis(body, view, kind, rest, extent, stride)
     extents = [extent for extent, _ in view.kept]
     strides = [stride for _, stride in view.kept]
+    if body.is_ragged(op.result) and not view.ragged:
+        extents, strides = ([body.spread("i64", x) for x in each] for each in (extents, strides))
     if is_guarded(op):
         extents = _guarded_extents(body, op, view, extents)
-    if body.is_ragged(op.result) and not view.ragged:
-        strides = [body.spread("i64", stride) for stride in strides]
     body.names[op.result] = (_lane_pointers(body, array, source, view), *extents, *strides)
     assert w.width == body.width
 
@@ -198,15 +198,13 @@ def _guarded_extents(body: WideBody, op: Op, view: _Lanes, extents: Sequence[str
     lanes = [*view.own, *(body.spread("i1", name) for name in view.shared)]
     fine = reduce(lambda a, b: w.ins(f"and {mask} {a}, {b}"), lanes)
     whole = f"<{body.width} x i64>"
-    ragged = body.is_ragged(op.result)
-    wide = [x if view.ragged or not ragged else body.spread("i64", x) for x in extents]
 
     def fail() -> list[str]:
         bad = body.both(body.mask, body.inverted(fine))
         assert bad is not None
         limits = body.lane_extents(op.operands[0], body.array(op.operands[0]))
         record(body, op, bad, FaultKind.BOUNDS, view.index, limits)
-        return [body.chosen(fine, whole, x, "zeroinitializer") for x in wide]
+        return [body.chosen(fine, whole, x, "zeroinitializer") for x in extents]
 
-    types = [whole if ragged else "i64"] * len(wide)
-    return list(checked(body, op, body.all_active(fine), lambda: wide, fail, types))
+    types = [whole if body.is_ragged(op.result) else "i64"] * len(extents)
+    return list(checked(body, op, body.all_active(fine), lambda: list(extents), fail, types))
