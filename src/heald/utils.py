@@ -1,7 +1,7 @@
 """Host tools that launch kernels: sums, inner products, scans, sorts, run-length encoding.
 
-Every result has the same bits on every device: work is cut into chunks of a fixed size, chunks are
-combined in order, and the cut never depends on the number of threads.
+Every result has the same bits on every device: work is cut into chunks and lanes of fixed sizes,
+which are combined in order, and the cut never depends on the number of threads.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ import heald as wp
 from heald.diagnostics import Diagnostic, LaunchError
 
 CHUNK = 4096
-"""Elements that one thread adds up."""
+"""Elements that are added up together."""
+LANES = 64
+"""Threads that share the elements of a chunk: each takes every 64th, so neighbours read neighbours
+(one vector instruction on a CPU, one transaction on a GPU)."""
 SORT_CHUNK = 16384
 """Elements that one thread sorts into digits."""
 DIGIT_BITS = 8
@@ -42,20 +45,43 @@ def product(x: _VECTOR, y: _VECTOR):  # noqa: F811, D103 - an overload
 
 
 @wp.kernel
-def _sum_chunks(values: wp.array(dtype=Any), sums: wp.array(dtype=Any)):
-    c = wp.tid()
+def _sum_lanes(values: wp.array(dtype=Any), sums: wp.array(dtype=Any, ndim=2)):
+    c, lane = wp.tid()
+    start = c * CHUNK
+    count = wp.min(CHUNK, values.shape[0] - start)
     total = values.dtype()
-    for i in range(c * CHUNK, chunk_end(c, CHUNK, values.shape[0])):
-        total += values[i]
-    sums[c] = total
+    for row in range(0, count - (LANES - 1), LANES):
+        total += values[start + (row + lane)]
+    rest = count % LANES
+    if lane < rest:
+        total += values[start + (count - rest + lane)]
+    sums[c, lane] = total
 
 
 @wp.kernel
-def _sum_products(a: wp.array(dtype=Any), b: wp.array(dtype=Any), sums: wp.array(dtype=Any)):
-    c = wp.tid()
+def _sum_products(
+    a: wp.array(dtype=Any), b: wp.array(dtype=Any), sums: wp.array(dtype=Any, ndim=2)
+):
+    c, lane = wp.tid()
+    start = c * CHUNK
+    count = wp.min(CHUNK, a.shape[0] - start)
     total = sums.dtype()
-    for i in range(c * CHUNK, chunk_end(c, CHUNK, a.shape[0])):
+    for row in range(0, count - (LANES - 1), LANES):
+        i = start + (row + lane)
         total += product(a[i], b[i])
+    rest = count % LANES
+    if lane < rest:
+        i = start + (count - rest + lane)
+        total += product(a[i], b[i])
+    sums[c, lane] = total
+
+
+@wp.kernel
+def _sum_rows(values: wp.array(dtype=Any, ndim=2), sums: wp.array(dtype=Any)):
+    c = wp.tid()
+    total = values.dtype()
+    for lane in range(values.shape[1]):
+        total += values[c, lane]
     sums[c] = total
 
 
@@ -77,10 +103,16 @@ def _scan_chunks(
 ):
     c = wp.tid()
     total = starts[c]
-    for i in range(c * CHUNK, chunk_end(c, CHUNK, values.shape[0])):
-        before = total
-        total += values[i]
-        out[i] = total if inclusive else before
+    end = chunk_end(c, CHUNK, values.shape[0])
+    if inclusive:
+        for i in range(c * CHUNK, end):
+            total += values[i]
+            out[i] = total
+    else:
+        for i in range(c * CHUNK, end):
+            value = values[i]
+            out[i] = total
+            total += value
 
 
 @wp.func
@@ -221,8 +253,9 @@ def array_sum(
 ) -> Any:
     """The sum of an array of numbers or vectors.
 
-    Without ``axis``, chunks of 4096 elements are added up in order, then their sums in the same
-    way. Along an axis, each result is one sum in order.
+    Without ``axis``, each chunk of 4096 elements is added up as 64 sums in order, of every 64th
+    element each, which are added up in order; then the sums of the chunks in the same way.  Along
+    an axis, each result is one sum in order.
 
     Args:
         values: of any shape; only 1-D arrays take ``value_count``.
@@ -245,12 +278,25 @@ def array_sum(
 
 def _reduce(values: wp.array) -> wp.array:
     """An array of one element: the sum."""
+    if values.size == 0:
+        return wp.zeros(1, dtype=values.dtype, device=values.device)
     while values.size != 1:
-        sums = wp.zeros(max(1, _chunks(values.size)), dtype=values.dtype, device=values.device)
-        if values.size:
-            _launch(_sum_chunks, sums.size, values, sums)
-        values = sums
+        values = _chunk_sums(values)
     return values
+
+
+def _chunk_sums(values: wp.array) -> wp.array:
+    """The sum of each chunk."""
+    count = _chunks(values.size)
+    lanes = wp.empty((count, LANES), dtype=values.dtype, device=values.device)
+    _launch(_sum_lanes, lanes.shape, values, lanes)
+    return _row_sums(lanes)
+
+
+def _row_sums(lanes: wp.array) -> wp.array:
+    sums = wp.empty(lanes.shape[0], dtype=lanes.dtype, device=lanes.device)
+    _launch(_sum_rows, sums.size, lanes, sums)
+    return sums
 
 
 def _sum_along(values: wp.array, out: wp.array | None, axis: int) -> wp.array:
@@ -298,17 +344,18 @@ def array_inner(
             f"arrays of shape {x.shape} and {y.shape}, dtype {_name(x)} and {_name(y)} do not pair"
         )
     scalar = getattr(getattr(x.dtype, "__heald_type__", x.dtype), "dtype", x.dtype)
-    sums = wp.zeros(max(1, _chunks(x.size)), dtype=scalar, device=x.device)
-    if x.size:
-        _launch(_sum_products, sums.size, x, y, sums)
-    return _give(_reduce(sums), out)
+    if x.size == 0:
+        return _give(wp.zeros(1, dtype=scalar, device=x.device), out)
+    lanes = wp.empty((_chunks(x.size), LANES), dtype=scalar, device=x.device)
+    _launch(_sum_products, lanes.shape, x, y, lanes)
+    return _give(_reduce(_row_sums(lanes)), out)
 
 
 def array_scan(in_array: wp.array, out_array: wp.array, inclusive: bool = True) -> None:
     """Running sums: ``out[i]`` is the sum of ``in`` up to ``i``, with or without element ``i``.
 
-    Chunks of 4096 elements are summed first, their sums are scanned in the same way, and each chunk
-    continues where those before it ended.
+    Chunks of 4096 elements are summed first as by :func:`array_sum`, their sums are scanned in the
+    same way, and each chunk begins with the sum of those before it.
 
     Args:
         in_array: of shape (n,).
@@ -326,9 +373,7 @@ def array_scan(in_array: wp.array, out_array: wp.array, inclusive: bool = True) 
     if count:
         starts = wp.zeros(count, dtype=in_array.dtype, device=in_array.device)
         if count > 1:
-            sums = wp.zeros(count, dtype=in_array.dtype, device=in_array.device)
-            _launch(_sum_chunks, count, in_array, sums)
-            array_scan(sums, starts, inclusive=False)
+            array_scan(_chunk_sums(in_array), starts, inclusive=False)
         _launch(_scan_chunks, count, in_array, starts, inclusive, out_array)
 
 

@@ -17,7 +17,9 @@ _DEPTH = 8
 _BUDGET = 160
 _SPLITS = 3
 _USUAL = 1 << 24
-"""Launch sizes that are nothing special: a clause that excludes them is not worth having."""
+"""Launch sizes that are nothing special: a clause that excludes them has to be worth it."""
+_MODEST = 1 << 12
+"""A clause that excludes launches of this size is not worth having."""
 
 
 @dataclass(slots=True)
@@ -199,18 +201,24 @@ class Facts:
 
 def is_usual(clause: Linear) -> bool:
     """Does a clause hold for all launches that are not extreme?"""
-    return _range(clause)[0] >= 0
+    return _range(clause, _USUAL)[0] >= 0
+
+
+def is_modest(clause: Linear) -> bool:
+    """Does a clause hold for all launches that are small?"""
+    return _range(clause, _MODEST)[0] >= 0
 
 
 def is_possible(clause: Linear) -> bool:
     """Does a clause hold for some launch that is not extreme?"""
-    return _range(clause)[1] >= 0
+    return _range(clause, _USUAL)[1] >= 0
 
 
-def _range(clause: Linear) -> tuple[int, int]:
+def _range(clause: Linear, size: int) -> tuple[int, int]:
+    """The least and the most that a term can be where all numbers are at most ``size``."""
     low = high = clause.constant
     for atom, count in clause.terms.items():
-        least, most = max(atom.low, -_USUAL), min(atom.high, _USUAL)
+        least, most = max(atom.low, -size), min(atom.high, size)
         low += count * (least if count > 0 else most)
         high += count * (most if count > 0 else least)
     return low, high

@@ -8,7 +8,7 @@ from itertools import count
 
 from heald.artifact import Symbol
 from heald.ir import Kernel, Op, Value, walk
-from heald.passes.interval_facts import Facts, is_usual
+from heald.passes.interval_facts import Facts, is_modest, is_usual
 from heald.passes.interval_terms import Atom, Case, Different, Linear, constant, of
 from heald.types import Array, Scalar, Type, i32
 
@@ -39,12 +39,14 @@ class State:
     Where the term certainly fits the type the two are equal and the value is *exact*.
 
     With ``ask`` the analysis may restrict the launches it speaks of: it accepts clauses into
-    ``facts``.
+    ``facts``.  That a sum does not wrap is only asked of launches of unusual sizes, but for the
+    sums in ``wanted``.
     """
 
     kernel: Kernel
     ask: bool
     facts: Facts
+    wanted: frozenset[Value] = frozenset()
     made: dict[Value, Op] = field(default_factory=dict)
     constants: dict[Value, bool | int] = field(default_factory=dict)
     arms: dict[Op, tuple[list[Linear], list[Linear]]] = field(default_factory=dict)
@@ -114,7 +116,7 @@ class State:
         begin = (self.facts.low(residue) - t.lowest) // size * size
         end = (self.facts.high(residue) - t.lowest) // size * size
         for shift in dict.fromkeys((0, begin, end)):
-            if self._fits(residue - shift, t):
+            if self._fits(residue - shift, t, value in self.wanted):
                 self.set_term(value, residue - shift)
                 return
         opaque = of(self.atom(t.lowest, t.highest))
@@ -122,7 +124,7 @@ class State:
         small = all(abs(n).bit_length() <= _MOST_DIGITS for n in residue.terms.values())
         self._residues[value] = residue if small else opaque
 
-    def _fits(self, term: Linear, t: Scalar) -> bool:
+    def _fits(self, term: Linear, t: Scalar, wanted: bool) -> bool:
         facts = self.facts
         goals = [term - t.lowest, constant(t.highest) - term]
         if any(facts.high(g) < 0 for g in goals):
@@ -134,7 +136,7 @@ class State:
         clauses: list[Linear] = []
         for goal in goals:
             found = facts.prove_under(goal)
-            if found is None or not all(is_usual(clause) for clause in found):
+            if found is None or not all(map(is_modest if wanted else is_usual, found)):
                 return False
             clauses += found
         self.accept(clauses)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from heald.artifact import LaunchCondition
 from heald.ir import MEMORY, OBLIGATIONS, Kernel, Op, Region, Value, op_ids, walk
+from heald.passes.dependence import behind
 from heald.passes.facts import DIVISIONS
 from heald.passes.guard import Verdict
 from heald.passes.interval_facts import Facts
@@ -61,7 +62,9 @@ def analyse_intervals(kernel: Kernel) -> Intervals:
     arrays with fewer than 2^31 elements on each axis.
 
     What is not proved is looked at once more for launches that are restricted: clauses such as
-    ``dim[0] <= a.shape[0]`` are collected where the launch can check them.
+    ``dim[0] <= a.shape[0]`` are collected where the launch can check them.  If that leaves
+    something open, sums that it depends on may ask for small launches too: that ``4096 * tid``
+    does not wrap takes ``dim[0] <= 2^19``.
     """
     effort = _EFFORT + _EFFORT_PER_OP * sum(1 for _ in walk(kernel.body))
     strict = _Analysis(State(kernel, ask=False, facts=Facts(effort)))
@@ -71,6 +74,13 @@ def analyse_intervals(kernel: Kernel) -> Intervals:
         return Intervals(proved, frozenset(), LaunchCondition())
     asking = _Analysis(State(kernel, ask=True, facts=Facts(effort)))
     asking.run()
+    open_ones = asking.verdicts.keys() - asking.holding()
+    if open_ones:
+        wanted = behind(kernel, open_ones)
+        trying = _Analysis(State(kernel, ask=True, facts=Facts(effort), wanted=wanted))
+        trying.run()
+        if trying.holding() > asking.holding():
+            asking = trying
     under = asking.holding() - proved
     clauses = asking.state.facts.clauses if under else []
     return Intervals(proved, under, _condition(clauses))

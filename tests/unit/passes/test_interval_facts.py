@@ -8,7 +8,7 @@ import random
 import pytest
 
 from heald.artifact import LinearTerm, Symbol
-from heald.passes.interval_facts import Facts, combine, is_possible, is_usual
+from heald.passes.interval_facts import Facts, combine, is_modest, is_possible, is_usual
 from heald.passes.interval_terms import Atom, Case, Different, Linear, constant, of
 
 RANGE = range(-2, 3)
@@ -169,6 +169,10 @@ def test_usual_launches():
     assert not is_usual(of(n))
     assert is_possible(of(n))
     assert not is_possible(of(n) - (2**31 - 2))
+    few = constant(2**31 - 1) - of(n).times(4096)
+    assert is_modest(few)
+    assert not is_usual(few)
+    assert not is_modest(constant(2**31 - 1) - of(n).times(2**20))
 
 
 def test_without_effort_only_ranges_prove_anything():

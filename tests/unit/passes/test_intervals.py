@@ -297,6 +297,23 @@ def clamped(a: F1):
     a[wp.min(i + 1, a.shape[0] - 1)] = a[wp.max(i - 1, 0)]
 
 
+@wp.kernel
+def chunk_sums(a: F1, sums: F1):
+    c = wp.tid()
+    start = c * 4096
+    total = 0.0
+    for i in range(start, start + wp.min(a.shape[0] - start, 4096)):
+        total += a[i]
+    sums[c] = total
+
+
+@wp.kernel
+def hashed_beside_chunks(a: F1, seeds: I1):
+    c = wp.tid()
+    a[c * 4096] = 1.0
+    seeds[c] = c * 2654435 + 12345
+
+
 @pytest.mark.parametrize(
     ("kernel", "letters", "clauses"),
     [
@@ -320,6 +337,12 @@ def clamped(a: F1):
         (five_points, "cc", ["0 <= n + 2147483646", "n <= a.shape[0]"]),
         (inner, "cc", ["dim[0] <= a.shape[0]"]),
         (clamped, "cc", ["1 <= a.shape[0]", "dim[0] <= a.shape[0] + 1"]),
+        (chunk_sums, "pcc", ["dim[0] <= 524288", "dim[0] <= sums.shape[0]"]),
+        (
+            hashed_beside_chunks,
+            "cc",
+            ["4096 * dim[0] <= a.shape[0] + 4095", "dim[0] <= seeds.shape[0]"],
+        ),
     ],
     ids=lambda x: getattr(x, "__name__", ""),
 )

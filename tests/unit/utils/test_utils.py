@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import heald as wp
-from heald.utils import CHUNK, SORT_CHUNK
+from heald.utils import CHUNK, LANES, SORT_CHUNK
 
-SIZES = [0, 1, 2, CHUNK, CHUNK + 1]
+SIZES = [0, 1, 2, LANES - 1, LANES + 1, CHUNK, CHUNK + 1]
 INTEGERS = [np.int32, np.uint32, np.int64, np.uint64]
 
 
@@ -28,16 +28,22 @@ def numbers(size, dtype, seed=0):
     return rng.integers(0, 100, size).astype(dtype)
 
 
+def in_order(x):
+    """The sum of each column, one row after the other."""
+    total = np.zeros(x.shape[1:], x.dtype)
+    for row in x:
+        total = (total + row).astype(x.dtype)
+    return total
+
+
 def in_chunks(x):
     """The documented order of a sum."""
     while len(x) != 1:
         parts = [x[i : i + CHUNK] for i in range(0, max(1, len(x)), CHUNK)]
         sums = []
         for part in parts:
-            total = x.dtype.type(0)
-            for value in part:
-                total = x.dtype.type(total + value)
-            sums.append(total)
+            lanes = [in_order(part[lane::LANES]) for lane in range(LANES)]
+            sums.append(in_order(np.array(lanes, x.dtype)))
         x = np.array(sums, x.dtype)
     return x[0]
 
