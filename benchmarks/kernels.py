@@ -1,4 +1,4 @@
-"""The kernels of the cases of ``benchmarks.cpu``, written as a user would.
+"""The kernels that ``benchmarks.cpu`` and ``benchmarks.library`` time, written as a user would.
 
 ``heald dump benchmarks/kernels.py::nbody --stage asm --bounds`` shows what one becomes.
 """
@@ -113,6 +113,28 @@ def matvec(
     """A matrix times a vector, for each thread its own."""
     i = wp.tid()
     y[i] = m[i] * x[i]
+
+
+@wp.kernel
+def inverse33(a: wp.array(dtype=wp.mat33), out: wp.array(dtype=wp.mat33)) -> None:
+    """The inverse of a matrix."""
+    i = wp.tid()
+    out[i] = wp.inverse(a[i])
+
+
+@wp.kernel
+def svd33(
+    a: wp.array(dtype=wp.mat33),
+    u: wp.array(dtype=wp.mat33),
+    v: wp.array(dtype=wp.mat33),
+    sigma: wp.array(dtype=wp.vec3),
+) -> None:
+    """The singular value decomposition of a matrix."""
+    i = wp.tid()
+    left, values, right = wp.svd3(a[i])
+    u[i] = left
+    v[i] = right
+    sigma[i] = values
 
 
 @wp.kernel

@@ -147,7 +147,40 @@ def warp_ways() -> dict[str, Any]:
 
         return call, out.numpy
 
-    return {"density": make_density}
+    @wp.kernel
+    def inverse33(a: wp.array(dtype=wp.mat33), out: wp.array(dtype=wp.mat33)):
+        i = wp.tid()
+        out[i] = wp.inverse(a[i])
+
+    def make_inverse33(d):
+        a = wp.array(d["a"], dtype=wp.mat33, device="cpu")
+        out = wp.zeros(len(a), dtype=wp.mat33, device="cpu")
+        return lambda: wp.launch(inverse33, len(a), [a, out], device="cpu"), out.numpy
+
+    @wp.kernel
+    def svd33(
+        a: wp.array(dtype=wp.mat33),
+        u: wp.array(dtype=wp.mat33),
+        v: wp.array(dtype=wp.mat33),
+        sigma: wp.array(dtype=wp.vec3),
+    ):
+        i = wp.tid()
+        left, values, right = wp.svd3(a[i])
+        u[i] = left
+        v[i] = right
+        sigma[i] = values
+
+    def make_svd33(d):
+        a = wp.array(d["a"], dtype=wp.mat33, device="cpu")
+        u, v = (wp.zeros(len(a), dtype=wp.mat33, device="cpu") for _ in range(2))
+        sigma = wp.zeros(len(a), dtype=wp.vec3, device="cpu")
+
+        def found():
+            return np.sort(np.abs(sigma.numpy()), axis=1)
+
+        return lambda: wp.launch(svd33, len(a), [a, u, v, sigma], device="cpu"), found
+
+    return {"density": make_density, "inverse33": make_inverse33, "svd33": make_svd33}
 
 
 # ------------------------------------------------------------------------------------------ server

@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
 ROUNDS = {"full": 15, "quick": 5, "tiny": 1}
-SUITES = ("cpu", "verify")
+SUITES = ("cpu", "library", "verify")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -126,10 +126,12 @@ def _figures(options: argparse.Namespace, started: dict[str, Any]) -> Iterator[A
 
         yield from verify.figures(options.size, options.clock)
         return
-    from benchmarks import costs, cpu  # noqa: PLC0415 - they load what reads the settings above
+    # They load what reads the settings above.
+    from benchmarks import costs, cpu, library  # noqa: PLC0415
     from benchmarks.timing import SAMPLE, measure  # noqa: PLC0415
 
-    known = [*cpu.CASES, *costs.COSTS]
+    cases = cpu.CASES if options.suite == "cpu" else library.CASES
+    known = [*cases, *(costs.COSTS if options.suite == "cpu" else ())]
     chosen = options.only or known
     unknown = [name for name in chosen if name not in known]
     if unknown:
@@ -140,8 +142,8 @@ def _figures(options: argparse.Namespace, started: dict[str, Any]) -> Iterator[A
             bench = cpu.Bench(options.size, options.threads, compiled, python)
             rounds = options.rounds or ROUNDS[options.size]
             for name in chosen:
-                if name in cpu.CASES:
-                    work = cpu.CASES[name](bench).checked()
+                if name in cases:
+                    work = cases[name](bench).checked()
                     shortest = 0.0 if options.size == "tiny" else SAMPLE
                     measured = measure(work.timed(), rounds, shortest)
                     yield from work.read(name, measured, options.clock)

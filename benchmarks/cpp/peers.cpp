@@ -1,4 +1,4 @@
-// What a C++ programmer would write for the cases of cpu.py.  Compiled by peers.py in the same run
+// What a C++ programmer would write for the cases of cpu.py and library.py.  Compiled by peers.py in the same run
 // as the timings, once with -O3 and once with -O3 -ffast-math, always -march=native -fopenmp.
 #include <algorithm>
 #include <cmath>
@@ -196,4 +196,23 @@ void density(int64_t n, const float *__restrict x, float radius, const float *lo
     out[i] = scale * total;
   }
 }
+
+// The cases of library.py.
+#define MAP(name)                                                                                  \
+  void map_##name(int64_t n, const float *__restrict x, float *__restrict y) {                     \
+    _Pragma("omp parallel for schedule(static)")                                                   \
+    for (int64_t i = 0; i < n; i++) y[i] = name##f(x[i]);                                          \
+  }
+#define MAP_PAIRS(name)                                                                            \
+  void map_##name(int64_t n, const float *__restrict x, const float *__restrict y,                 \
+                  float *__restrict z) {                                                           \
+    _Pragma("omp parallel for schedule(static)")                                                   \
+    for (int64_t i = 0; i < n; i++) z[i] = name##f(x[i], y[i]);                                    \
+  }
+
+MAP(sin) MAP(cos) MAP(tan) MAP(asin) MAP(acos) MAP(atan)
+MAP(sinh) MAP(cosh) MAP(tanh)
+MAP(exp) MAP(exp2) MAP(log) MAP(log2) MAP(log10)
+MAP(erf) MAP(erfc) MAP(cbrt)
+MAP_PAIRS(atan2) MAP_PAIRS(pow)
 }

@@ -51,7 +51,7 @@ def exp(x: float32) -> float32:
     n = shifted - ROUND32
     r = m.fma(n, -LN2_LOW32, m.fma(n, -LN2_HIGH32, clamped))
     y = m.fma(m.fmul(r, r), _exp_tail32(r), r) + 1.0
-    return _scale32(y, m.bitcast(shifted, int32) - ROUND32_BITS)
+    return _scale32(y, shifted)
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.exp")
@@ -64,7 +64,7 @@ def exp(x: Half) -> Half:
     return type(x)(exp(float32(x)))
 
 
-@builtin(group=GROUP, accuracy=Ulp(1.1), reference="mpmath.exp2")
+@builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.exp2")
 def exp2(x: float32) -> float32:
     """2 to the power ``x``; exact for integers.
 
@@ -77,10 +77,7 @@ def exp2(x: float32) -> float32:
     clamped = min(max(x, -151.0), 129.0)
     shifted = clamped + ROUND32
     part = clamped - (shifted - ROUND32)
-    r = m.fmul(part, LN2_HIGH32)
-    low = m.fma(part, LN2_LOW32, m.fma(part, LN2_HIGH32, -r))
-    y = r + m.fma(m.fmul(r, r), _exp_tail32(r), low) + 1.0
-    return _scale32(y, m.bitcast(shifted, int32) - ROUND32_BITS)
+    return _scale32(m.fma(part, _exp2_slope32(part), 1.0), shifted)
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.exp2")
@@ -105,6 +102,16 @@ def _exp_tail32(r: float32) -> float32:
     p = m.fma(p, r, 0.0416664257645607)
     p = m.fma(p, r, 0.16666512191295624)
     return m.fma(p, r, 0.5)
+
+
+@helper
+def _exp2_slope32(x: float32) -> float32:
+    """(2^x - 1) / x for ``|x| <= 1/2``."""
+    p = m.fma(x, 0.00015328907466027886, 0.0013390976237133145)
+    p = m.fma(p, x, 0.009618500247597694)
+    p = m.fma(p, x, 0.05550359562039375)
+    p = m.fma(p, x, 0.24022647738456726)
+    return m.fma(p, x, 0.6931471824645996)
 
 
 @helper
@@ -146,11 +153,13 @@ def _exp_pair(high: float64, low: float64) -> float64:
 
 
 @helper
-def _scale32(y: float32, k: int32) -> float32:
-    """``y * 2^k``, rounded once: the first of the two products is exact."""
-    half = k >> 1
-    once = m.fmul(y, m.bitcast((half + 127) << 23, float32))
-    return m.fmul(once, m.bitcast((k - half + 127) << 23, float32))
+def _scale32(y: float32, shifted: float32) -> float32:
+    """``y * 2^k`` for ``shifted = k + ROUND32``, rounded once: the first of the two products is
+    exact."""
+    bits = m.bitcast(shifted, int32)  # of which << 23 keeps those of k only, halved or not
+    half = bits >> 1
+    once = m.fmul(y, m.bitcast((half << 23) + 0x3F800000, float32))
+    return m.fmul(once, m.bitcast(((bits - half) << 23) + 0x3F800000, float32))
 
 
 @helper
@@ -176,7 +185,7 @@ def log(x: float32) -> float32:
     f, e = _reduce32(x)
     rest = m.fma(e, LN2_REST32, _log_cubic32(f))
     rest = m.fma(m.fmul(f, f), -0.5, rest)
-    return _log_special(x, m.fma(e, LN2_SHORT32, f + rest))
+    return m.fma(e, LN2_SHORT32, f + rest)
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.log")
@@ -194,7 +203,7 @@ def log(x: Half) -> Half:
     return type(x)(log(float32(x)))
 
 
-@builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.log2")
+@builtin(group=GROUP, accuracy=Ulp(2), reference="mpmath.log2")
 def log2(x: float32) -> float32:
     """The logarithm of ``x`` to base 2; exact for powers of two.
 
@@ -204,9 +213,15 @@ def log2(x: float32) -> float32:
     3.0
     """
     f, e = _reduce32(x)
-    high, low = _log_pair32(f, LOG2E_HIGH32, LOG2E_LOW32)
-    total = e + high
-    return _log_special(x, total + (((e - total) + high) + low))
+    p = m.fma(f, -0.09785883128643036, 0.17370203137397766)
+    p = m.fma(p, f, -0.19062885642051697)
+    p = m.fma(p, f, 0.20693926513195038)
+    p = m.fma(p, f, -0.23989082872867584)
+    p = m.fma(p, f, 0.2884126901626587)
+    p = m.fma(p, f, -0.3606821596622467)
+    p = m.fma(p, f, 0.48090222477912903)
+    p = m.fma(p, f, -0.7213475108146667)
+    return m.fma(f, m.fma(p, f, 1.4426950216293335), e)
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.log2")
@@ -224,7 +239,7 @@ def log2(x: Half) -> Half:
     return type(x)(log2(float32(x)))
 
 
-@builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.log10")
+@builtin(group=GROUP, accuracy=Ulp(2), reference="mpmath.log10")
 def log10(x: float32) -> float32:
     """The logarithm of ``x`` to base 10.
 
@@ -234,11 +249,16 @@ def log10(x: float32) -> float32:
     3.0
     """
     f, e = _reduce32(x)
-    high, low = _log_pair32(f, LOG10E_HIGH32, LOG10E_LOW32)
-    exponent = m.fmul(e, LOG10_2_SHORT32)
-    total = exponent + high
-    low = m.fma(e, LOG10_2_REST32, low)
-    return _log_special(x, total + (((exponent - total) + high) + low))
+    p = m.fma(f, -0.04908624291419983, 0.06295405328273773)
+    p = m.fma(p, f, -0.05385018512606621)
+    p = m.fma(p, f, 0.06002071127295494)
+    p = m.fma(p, f, -0.07241229712963104)
+    p = m.fma(p, f, 0.08698103576898575)
+    p = m.fma(p, f, -0.10857265442609787)
+    p = m.fma(p, f, 0.1447620838880539)
+    p = m.fma(p, f, -0.21714724600315094)
+    rest = m.fma(e, LOG10_2_REST32, m.fmul(f, m.fma(p, f, 0.4342944920063019)))
+    return m.fma(e, LOG10_2_SHORT32, rest)
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.log10")
@@ -262,12 +282,26 @@ def log10(x: Half) -> Half:
 
 @helper
 def _reduce32(x: float32):
-    """``(f, e)`` with ``x = (1 + f) * 2^e`` and 1 + f from sqrt(1/2) to sqrt(2); f is exact."""
-    tiny = x < 1.1754943508222875e-38
-    bits = m.bitcast(m.select(tiny, m.fmul(x, 8388608.0), x), int32)
-    e = (bits - 0x3F3504F3) >> 23
-    f = m.bitcast(bits - (e << 23), float32) - 1.0
-    return f, float32(e - m.select(tiny, int32(23), int32(0)))
+    """``(f, e)`` with ``x = (1 + f) * 2^e`` and 1 + f from sqrt(1/2) to sqrt(2); f is exact.
+
+    Where ``x`` has no such form, f is 0 and e is the logarithm: an infinity or NaN.
+    """
+    bits = m.bitcast(x, int32)
+    k = (bits - 0x3F3504F3) >> 23
+    f, e = m.bitcast(bits - (k << 23), float32) - 1.0, float32(k)
+    if not _is_normal32(x):
+        bits = m.bitcast(m.fmul(x, 8388608.0), int32)
+        k = (bits - 0x3F3504F3) >> 23
+        subnormal = (x > 0) & (x < 1.0)
+        f = m.select(subnormal, m.bitcast(bits - (k << 23), float32) - 1.0, float32(0))
+        e = m.select(subnormal, float32(k - 23), _log_special(x, x))
+    return f, e
+
+
+@helper
+def _is_normal32(x: float32):
+    """Is ``x`` positive, finite and no subnormal number?"""
+    return m.icmp(m.bitcast(x, int32) - 0x00800000, 0x7F000000, pred="ult")
 
 
 @helper
@@ -303,16 +337,6 @@ def _log_tail64(u: float64) -> float64:
     c = m.fma(u, 0.1538699041447123, 0.1818177832405621)
     d = m.fma(u, 0.13235151645922907, 0.13252109496686143)
     return m.fmul(u, m.fma(m.fma(d, u2, c), u4, m.fma(b, u2, a)))
-
-
-@helper
-def _log_pair32(f: float32, factor: float32, factor_low: float32):
-    """``(high, low)``: log(1 + f) times a constant of two parts."""
-    rest = m.fma(m.fmul(f, f), -0.5, _log_cubic32(f))
-    s = f + rest
-    s_low = (f - s) + rest
-    high = m.fmul(s, factor)
-    return high, m.fma(s_low, factor, m.fma(s, factor_low, m.fma(s, factor, -high)))
 
 
 @helper
@@ -389,7 +413,10 @@ def pow(x: float32, y: float32) -> float32:
     r = m.fmul(z - (shifted - ROUND64), LN2_HIGH)
     power = m.fma(m.fmul(r, r), _exp_tail48(r), r) + 1.0
     scale = m.bitcast((m.bitcast(shifted, int64) - ROUND64_BITS + 1023) << 52, float64)
-    return _pow_special(x, y, float32(m.fmul(power, scale)))
+    result = float32(m.fmul(power, scale))
+    if not (_is_normal32(x) & (m.fabs(y) < INF)):
+        result = _pow_special(x, y, result)
+    return result
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.power")

@@ -3,21 +3,25 @@
 from heald.library.arithmetic import min
 from heald.library.exponential import (
     LN2_HIGH,
+    LN2_HIGH32,
     LN2_LOW,
+    LN2_LOW32,
     LOG2E_HIGH,
+    LOG2E_HIGH32,
+    ROUND32,
     ROUND64,
     ROUND64_BITS,
+    _exp2_slope32,
     _exp_tail64,
     _scale64,
-    exp,
 )
-from heald.library.language import Half, float32, float64, int64, m
+from heald.library.language import Half, float32, float64, int32, int64, m
 from heald.library.registry import Ulp, builtin, helper
 
 GROUP = "Scalar math"
 
 
-@builtin(group=GROUP, accuracy=Ulp(1.5), reference="mpmath.tanh")
+@builtin(group=GROUP, accuracy=Ulp(1.7), reference="mpmath.tanh")
 def tanh(x: float32) -> float32:
     """The hyperbolic tangent of ``x``; ±1 at the infinities, zeros and NaN stay.
 
@@ -32,8 +36,13 @@ def tanh(x: float32) -> float32:
     p = m.fma(p, u, -0.3333333134651184)
     near = m.fma(m.fmul(u, x), p, x)
     magnitude = m.fabs(x)
-    limited = min(magnitude, 10.0)
-    far = 1.0 - 2.0 / (exp(limited + limited) + 1.0)
+    # exp(2a) = 2^z, which is 2^26 at most
+    z = m.fmul(min(magnitude, 9.2), 2.885390043258667)
+    shifted = z + ROUND32
+    part = z - (shifted - ROUND32)
+    scale = m.bitcast((m.bitcast(shifted, int32) << 23) + 0x3F800000, float32)
+    grown = m.fma(m.fmul(part, _exp2_slope32(part)), scale, scale)
+    far = 1.0 - 2.0 / (grown + 1.0)
     return m.copysign(m.select(magnitude < 0.6, near, far), x)
 
 
@@ -53,17 +62,15 @@ def tanh(x: Half) -> Half:
     return type(x)(tanh(float32(x)))
 
 
-@builtin(group=GROUP, accuracy=Ulp(0.51), reference="mpmath.sinh")
+@builtin(group=GROUP, accuracy=Ulp(2), reference="mpmath.sinh")
 def sinh(x: float32) -> float32:
     """The hyperbolic sine of ``x``; overflow gives infinity, zeros and NaN stay.
-
-    float32 is computed in float64.
 
     >>> wp.sinh(0.0)
     0.0
     """
-    e, _ = _expm1_pair(min(m.fabs(float64(x)), 100.0))
-    return m.copysign(float32(m.fmul(e + e / (e + 1.0), 0.5)), x)
+    sine, cosine, c, s = _hyperbolic_parts32(m.fabs(x))
+    return m.copysign(m.fma(sine, c, m.fmul(cosine, s)) + s, x)
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.sinh")
@@ -86,17 +93,15 @@ def sinh(x: Half) -> Half:
     return type(x)(sinh(float32(x)))
 
 
-@builtin(group=GROUP, accuracy=Ulp(0.51), reference="mpmath.cosh")
+@builtin(group=GROUP, accuracy=Ulp(2), reference="mpmath.cosh")
 def cosh(x: float32) -> float32:
     """The hyperbolic cosine of ``x``; overflow gives infinity, NaN stays.
-
-    float32 is computed in float64.
 
     >>> wp.cosh(0.0)
     1.0
     """
-    half, _ = _half_exp(min(m.fabs(float64(x)), 100.0))
-    return float32(half + 0.25 / half)
+    sine, cosine, c, s = _hyperbolic_parts32(m.fabs(x))
+    return m.fma(cosine, c, m.fmul(sine, s)) + c
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.cosh")
@@ -108,6 +113,27 @@ def cosh(x: float64) -> float64:
 @builtin(group=GROUP, accuracy=Ulp(0.51), reference="mpmath.cosh")
 def cosh(x: Half) -> Half:
     return type(x)(cosh(float32(x)))
+
+
+@helper
+def _hyperbolic_parts32(a: float32):
+    """``(sinh(r), cosh(r) - 1, cosh(n ln(2)), sinh(n ln(2)))`` with ``a = r + n ln(2)``, for ``a``
+    from 0: the addition theorems need no more, and nothing cancels.
+
+    ``n`` is 128 at most, up to which half its power of two is finite; so ``|r|`` is at most 0.7.
+    """
+    limited = min(a, 90.0)
+    shifted = min(m.fma(limited, LOG2E_HIGH32, ROUND32), ROUND32 + 128.0)
+    n = shifted - ROUND32
+    r = m.fma(n, -LN2_LOW32, m.fma(n, -LN2_HIGH32, limited))
+    u = m.fmul(r, r)
+    p = m.fma(m.fma(u, 0.00020109247998334467, 0.008332551456987858), u, 0.16666673123836517)
+    sine = m.fma(m.fmul(u, r), p, r)
+    q = m.fma(m.fma(u, 0.0014123664004728198, 0.04165999963879585), u, 0.500000536441803)
+    k = m.bitcast(shifted, int32) << 23
+    grown = m.bitcast(k + 0x3F000000, float32)
+    shrunk = m.bitcast(m.smax(0x3F000000 - k, int32(0)), float32)
+    return sine, m.fmul(u, q), grown + shrunk, grown - shrunk
 
 
 @helper

@@ -1,7 +1,7 @@
 """Inverse sines, cosines and tangents.
 
 Each argument is brought to where an odd polynomial, a near-minimax fit of the relative error,
-holds; float64 and the arc sines carry the rounding errors of the reduction.
+holds; float64 carries the rounding errors of the reduction.
 """
 
 from heald.library.arithmetic import max, min
@@ -157,8 +157,8 @@ def _atan_tail64(u: float64) -> float64:
 # -- asin and acos -------------------------------------------------------------------------------
 
 
-@builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.asin")
-def asin(x: Full) -> Full:
+@builtin(group=GROUP, accuracy=Ulp(2), reference="mpmath.asin")
+def asin(x: float32) -> float32:
     """The angle in radians, from -π/2 to π/2, whose sine is ``x``.
 
     ``x`` is clamped to the range from -1 to 1 first; zeros and NaN stay.
@@ -166,13 +166,17 @@ def asin(x: Full) -> Full:
     >>> wp.asin(0.0)
     0.0
     """
-    half_pi, half_pi_low = type(x)(HALF_PI32), type(x)(HALF_PI32_LOW)
-    if type(x) is float64:
-        half_pi, half_pi_low = float64(HALF_PI), float64(HALF_PI_LOW)
-    far, s, rest = _asin_parts(min(m.fabs(x), 1.0))
+    far, s, rest = _asin_parts32(min(m.fabs(x), 1.0))
+    twice = m.fma(rest, 2.0, s + s)
+    return m.copysign(m.select(far, (HALF_PI32 - twice) + HALF_PI32_LOW, s + rest), x)
+
+
+@builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.asin")
+def asin(x: float64) -> float64:
+    far, s, rest = _asin_parts64(min(m.fabs(x), 1.0))
     twice = s + s
-    high = half_pi - twice
-    low = ((half_pi - high) - twice) + (half_pi_low - (rest + rest))
+    high = HALF_PI - twice
+    low = ((HALF_PI - high) - twice) + (HALF_PI_LOW - (rest + rest))
     return m.copysign(m.select(far, high + low, s + rest), x)
 
 
@@ -181,8 +185,8 @@ def asin(x: Half) -> Half:
     return type(x)(asin(float32(x)))
 
 
-@builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.acos")
-def acos(x: Full) -> Full:
+@builtin(group=GROUP, accuracy=Ulp(1.5), reference="mpmath.acos")
+def acos(x: float32) -> float32:
     """The angle in radians, from 0 to π, whose cosine is ``x``.
 
     ``x`` is clamped to the range from -1 to 1 first; NaN stays.
@@ -190,18 +194,25 @@ def acos(x: Full) -> Full:
     >>> wp.acos(1.0)
     0.0
     """
-    half_pi, half_pi_low = type(x)(HALF_PI32), type(x)(HALF_PI32_LOW)
-    if type(x) is float64:
-        half_pi, half_pi_low = float64(HALF_PI), float64(HALF_PI_LOW)
-    far, s, rest = _asin_parts(min(m.fabs(x), 1.0))
+    far, s, rest = _asin_parts32(min(m.fabs(x), 1.0))
+    # near: π/2 - asin(x); far: 2 asin(s), or what it lacks to π.
+    angle = m.copysign(s + rest, x)
+    twice = m.fma(rest, 2.0, s + s)
+    beyond = m.select(x < 0, (2 * HALF_PI32 - twice) + 2 * HALF_PI32_LOW, twice)
+    return m.select(far, beyond, (HALF_PI32 - angle) + HALF_PI32_LOW)
+
+
+@builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.acos")
+def acos(x: float64) -> float64:
+    far, s, rest = _asin_parts64(min(m.fabs(x), 1.0))
     # near: π/2 - asin(x); far: 2 asin(s), and for negative x what it lacks to π.
     s, rest = m.select(far, s + s, s), m.select(far, rest + rest, rest)
     negative = x < 0
-    base = m.select(far, half_pi + half_pi, half_pi)
-    base_low = m.select(far, half_pi_low + half_pi_low, half_pi_low)
+    base = m.select(far, float64(2 * HALF_PI), float64(HALF_PI))
+    base_low = m.select(far, float64(2 * HALF_PI_LOW), float64(HALF_PI_LOW))
     plus = negative ^ far
-    base = m.select(far & ~negative, type(x)(0), base)
-    base_low = m.select(far & ~negative, type(x)(0), base_low)
+    base = m.select(far & ~negative, 0.0, base)
+    base_low = m.select(far & ~negative, 0.0, base_low)
     s, rest = m.select(plus, s, -s), m.select(plus, rest, -rest)
     high = base + s
     return high + (((base - high) + s) + (base_low + rest))
@@ -213,41 +224,46 @@ def acos(x: Half) -> Half:
 
 
 @helper
-def _asin_parts(a: Full):
+def _asin_parts32(a: float32):
     """``(far, s, rest)`` for ``a`` from 0 to 1.
 
     asin(a) is s + rest up to a half, and π/2 - 2 (s + rest) beyond (``far``), where s is the
-    rounded square root of (1 - a) / 2 and its error is in ``rest``.
+    square root of (1 - a) / 2.
     """
+    far = a > 0.5
+    u = m.select(far, m.fma(a, -0.5, 0.5), m.fmul(a, a))
+    s = m.select(far, m.fsqrt(u), a)
+    p = m.fma(u, 0.042158305644989014, 0.024184778332710266)
+    p = m.fma(p, u, 0.04546914994716644)
+    p = m.fma(p, u, 0.074953094124794)
+    p = m.fma(p, u, 0.16666752099990845)
+    return far, s, m.fmul(m.fmul(s, u), p)
+
+
+@helper
+def _asin_parts64(a: float64):
+    """The same, with the rounding error of the root in ``rest``."""
     far = a > 0.5
     u = m.select(far, m.fmul(1 - a, 0.5), m.fmul(a, a))
     root = m.fsqrt(u)
     s = m.select(far, root, a)
     lacking = m.fma(-root, root, u) / (root + root)
-    lacking = m.select(far & (u != 0), lacking, type(a)(0))
-    return far, s, m.fma(m.fmul(s, u), _asin_tail(u), lacking)
+    lacking = m.select(far & (u != 0), lacking, 0.0)
+    return far, s, m.fma(m.fmul(s, u), _asin_tail64(u), lacking)
 
 
 @helper
-def _asin_tail(u: Full):
+def _asin_tail64(u: float64) -> float64:
     """(asin(s) - s) / s³ as a function of ``u = s²`` for ``|s| <= 1/2``."""
-    if type(u) is float64:
-        u2 = m.fmul(u, u)
-        u4 = m.fmul(u2, u2)
-        a = m.fma(u, 0.07499999999970856, 0.1666666666666676)
-        b = m.fma(u, 0.030381942708487333, 0.04464285717457997)
-        c = m.fma(u, 0.017351611702397275, 0.02237221498753201)
-        d = m.fma(u, 0.0113988278392245, 0.0139808276950935)
-        e = m.fma(u, 0.0037036203835994447, 0.010780862016360512)
-        f = m.fma(u, -0.02101179072332696, 0.021715360421836676)
-        a = m.fma(b, u2, a)
-        c = m.fma(d, u2, c)
-        e = m.fma(m.fma(u2, 0.03263750327249015, f), u2, e)
-        p = m.fma(m.fma(e, u4, c), u4, a)
-    else:
-        p = m.fma(u, 0.03758964687585831, 0.01438264548778534)
-        p = m.fma(p, u, 0.03182388097047806)
-        p = m.fma(p, u, 0.04451478645205498)
-        p = m.fma(p, u, 0.0750051736831665)
-        p = m.fma(p, u, 0.16666659712791443)
-    return p
+    u2 = m.fmul(u, u)
+    u4 = m.fmul(u2, u2)
+    a = m.fma(u, 0.07499999999970856, 0.1666666666666676)
+    b = m.fma(u, 0.030381942708487333, 0.04464285717457997)
+    c = m.fma(u, 0.017351611702397275, 0.02237221498753201)
+    d = m.fma(u, 0.0113988278392245, 0.0139808276950935)
+    e = m.fma(u, 0.0037036203835994447, 0.010780862016360512)
+    f = m.fma(u, -0.02101179072332696, 0.021715360421836676)
+    a = m.fma(b, u2, a)
+    c = m.fma(d, u2, c)
+    e = m.fma(m.fma(u2, 0.03263750327249015, f), u2, e)
+    return m.fma(m.fma(e, u4, c), u4, a)

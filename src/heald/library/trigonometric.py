@@ -1,10 +1,12 @@
-"""Sines, cosines and their inverses.
+"""Sines, cosines and tangents.
 
-Reduction modulo π/2 subtracts n times π/2 in three parts with fma while n is small; beyond that
-it multiplies the significand by the right stretch of the bits of 2/π (Payne and Hanek), good for
-every finite argument.  Polynomials are near-minimax fits of the relative error of the result.
+Reduction modulo π/2 (modulo π for sine and cosine of float32, which then need one polynomial)
+subtracts n times it in three parts with fma while n is small; beyond that it multiplies the
+significand by the right stretch of the bits of 2/π (Payne and Hanek), good for every finite
+argument.  Polynomials are near-minimax fits of the relative error of the result.
 """
 
+from heald.library.arithmetic import max, min
 from heald.library.exponential import ROUND32, ROUND64
 from heald.library.language import Half, float32, float64, int32, int64, m, uint64
 from heald.library.registry import Ulp, builtin, helper
@@ -14,23 +16,28 @@ INF = float("inf")
 NAN = float("nan")
 
 TWO_OVER_PI = 0.6366197723675814
-HALF_PI32_A, HALF_PI32_B = 1.5707963705062866, -4.371138828673793e-08
-HALF_PI32_C = -1.7151245100058819e-15
+ONE_OVER_PI32 = 0.31830987334251404
+PI32_A, PI32_B, PI32_C = 3.1415927410125732, -8.742277657347586e-08, -3.4302490200117637e-15
 HALF_PI_A, HALF_PI_B = 1.5707963267948966, 6.123233995736766e-17
 HALF_PI_C = -1.4973849048591698e-33
 LARGE32 = 105615.0
 LARGE64 = 1048576.0
 
 
-@builtin(group=GROUP, accuracy=Ulp(1.7), reference="mpmath.sin")
+@builtin(group=GROUP, accuracy=Ulp(1.8), reference="mpmath.sin")
 def sin(x: float32) -> float32:
     """The sine of ``x`` radians, for every finite ``x``; infinities and NaN give NaN, ``-0`` stays.
 
     >>> wp.sin(0.0)
     0.0
     """
-    r, quadrant = _reduce32(x)
-    return m.select(x == 0, x, _sine32(r, quadrant))
+    shifted = m.fma(x, ONE_OVER_PI32, ROUND32)
+    r = _less_multiple_of_pi32(x, shifted - ROUND32)
+    half_turns = m.bitcast(shifted, int32)
+    if m.fabs(x) > LARGE32:
+        r, half_turns = _half_turns32(x, _phase32(x))
+        r = m.copysign(float32(1), x) * r
+    return m.select(x == 0, x, _sine32(r, half_turns))
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.sin")
@@ -44,15 +51,20 @@ def sin(x: Half) -> Half:
     return type(x)(sin(float32(x)))
 
 
-@builtin(group=GROUP, accuracy=Ulp(1.7), reference="mpmath.cos")
+@builtin(group=GROUP, accuracy=Ulp(1.9), reference="mpmath.cos")
 def cos(x: float32) -> float32:
     """The cosine of ``x`` radians, for every finite ``x``; infinities and NaN give NaN.
 
     >>> wp.cos(0.0)
     1.0
     """
-    r, quadrant = _reduce32(x)
-    return _sine32(r, quadrant + 1)
+    # cos(x) = -sin(x - h π) for h = 1/2, and h + 1 flips the sign.
+    shifted = m.fma(x, ONE_OVER_PI32, -0.5) + ROUND32
+    r = _less_multiple_of_pi32(x, (shifted - ROUND32) + 0.5)
+    half_turns = m.bitcast(shifted, int32) + 1
+    if m.fabs(x) > LARGE32:
+        r, half_turns = _half_turns32(x, m.iadd(_phase32(x), uint64(1) << 62))
+    return _sine32(r, half_turns)
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.cos")
@@ -66,16 +78,34 @@ def cos(x: Half) -> Half:
     return type(x)(cos(float32(x)))
 
 
-@builtin(group=GROUP, accuracy=Ulp(0.51), reference="mpmath.tan")
+@builtin(group=GROUP, accuracy=Ulp(2), reference="mpmath.tan")
 def tan(x: float32) -> float32:
     """The tangent of ``x`` radians, for every finite ``x``; infinities and NaN give NaN.
 
-    Zeros keep their sign.  float32 is computed in float64.
+    Zeros keep their sign.
 
     >>> wp.tan(0.0)
     0.0
     """
-    return float32(tan(float64(x)))
+    shifted = m.fma(x, TWO_OVER_PI, ROUND32)
+    n = m.fmul(shifted - ROUND32, 0.5)
+    quadrant = m.bitcast(shifted, int32)
+    first = m.fma(n, -PI32_A, x)  # exact
+    product = m.fmul(n, PI32_B)
+    r = first - product
+    low = m.fma(n, -PI32_C, ((first - r) - product) - m.fma(n, PI32_B, -product))
+    if m.fabs(x) > LARGE32:
+        r, low, quadrant = _quadrants32(x)
+    u = m.fmul(r, r)
+    p = m.fma(u, 0.004383586347103119, 7.76875313022174e-05)
+    p = m.fma(p, u, 0.010842228308320045)
+    p = m.fma(p, u, 0.021281201392412186)
+    p = m.fma(p, u, 0.054059699177742004)
+    p = m.fma(p, u, 0.1333267092704773)
+    p = m.fma(p, u, 0.33333349227905273)
+    t = m.fma(m.fmul(u, r), p, m.fma(low, u, low)) + r
+    y = m.select((quadrant & 1) != 0, -1.0 / t, t)
+    return m.select(x == 0, x, y)
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.tan")
@@ -100,23 +130,14 @@ def tan(x: Half) -> Half:
 
 
 @helper
-def _sine32(r: float32, quadrant: int32) -> float32:
-    """sin(r + quadrant · π/2) for ``|r| <= π/4``.
-
-    The sine is r + r u s(u), the cosine 1 - u/2 + u² c(u), where u = r².  Both polynomials have
-    four coefficients, so one is computed with those of the function that each lane needs: choosing
-    a coefficient is cheaper than a product.
-    """
+def _sine32(r: float32, half_turns: int32) -> float32:
+    """sin(r + half_turns · π) for ``|r|`` up to just over π/2."""
     u = m.fmul(r, r)
-    odd = (quadrant & 1) != 0
-    k3 = m.select(odd, float32(-2.8834347176598385e-07), float32(2.8329868655418977e-06))
-    k2 = m.select(odd, float32(2.4821549232001416e-05), float32(-0.00019853089179378003))
-    k1 = m.select(odd, float32(-0.0013888978864997625), float32(0.008333379402756691))
-    k0 = m.select(odd, float32(0.0416666679084301), float32(-0.1666666716337204))
-    p = m.fma(m.fma(m.fma(u, k3, k2), u, k1), u, k0)
-    head = m.select(odd, m.fma(u, -0.5, 1.0), r)
-    v = m.fma(m.fmul(u, m.select(odd, u, r)), p, head)
-    return m.bitcast(m.bitcast(v, int32) ^ ((quadrant & 2) << 30), float32)
+    p = m.fma(u, 2.60572824117844e-06, -0.00019809654622804374)
+    p = m.fma(p, u, 0.00833306834101677)
+    p = m.fma(p, u, -0.16666659712791443)
+    y = min(max(m.fma(m.fmul(u, r), p, r), -1.0), 1.0)
+    return m.bitcast(m.bitcast(y, int32) ^ (half_turns << 31), float32)
 
 
 @helper
@@ -156,27 +177,42 @@ def _sine_cosine64(r: float64, low: float64):
     return s, (r - s) + s_rest, c, (first - c) + c_rest
 
 
-# -- reduction modulo π/2 ------------------------------------------------------------------------
+# -- reduction modulo π and π/2 -------------------------------------------------------------------
 
 
 @helper
-def _reduce32(x: float32):
-    """``(r, quadrant)`` with ``x = r + quadrant · π/2``, ``|r|`` up to just over π/4.
-
-    ``r`` is NaN where ``x`` is infinite.
-    """
-    shifted = m.fma(x, TWO_OVER_PI, ROUND32)
-    n = shifted - ROUND32
-    quadrant = m.bitcast(shifted, int32)
-    r = m.fma(n, -HALF_PI32_C, m.fma(n, -HALF_PI32_B, m.fma(n, -HALF_PI32_A, x)))
-    if m.fabs(x) > LARGE32:
-        r, quadrant = _reduce_large32(x)
-    return r, quadrant
+def _less_multiple_of_pi32(x: float32, n: float32) -> float32:
+    """``x - n π``; the first difference is exact."""
+    return m.fma(n, -PI32_C, m.fma(n, -PI32_B, m.fma(n, -PI32_A, x)))
 
 
 @helper
-def _reduce_large32(x: float32):
-    """The same by integers: 64 bits of ``x · 2/π`` modulo 4 from 96 bits of 2/π."""
+def _half_turns32(x: float32, phase: uint64):
+    """``(r, half_turns)`` of a phase of which one turn is 2^64; ``r`` is NaN where ``x`` is
+    infinite."""
+    half_turns = m.iadd(phase, uint64(1) << 62) >> 63
+    fraction = m.bitcast(m.isub(phase, half_turns << 63), int64)
+    r = float32(m.fmul(float64(fraction), 3.4061215800865545e-19))  # π · 2^-63
+    return m.select(m.fabs(x) == INF, NAN, r), int32(half_turns)
+
+
+@helper
+def _quadrants32(x: float32):
+    """``(r, low, quadrant)`` with ``x = r + low + quadrant · π/2``; NaN where ``x`` is infinite."""
+    phase = _phase32(x)
+    quadrant = m.iadd(phase, uint64(1) << 61) >> 62
+    fraction = m.bitcast(m.isub(phase, quadrant << 62), int64)
+    wide = m.fmul(float64(fraction), 3.4061215800865545e-19)  # π · 2^-63
+    wide = m.select(x < 0, -wide, wide)
+    r = float32(wide)
+    low = float32(wide - float64(r))
+    return m.select(m.fabs(x) == INF, NAN, r), low, int32(quadrant)
+
+
+@helper
+def _phase32(x: float32) -> uint64:
+    """``|x|`` modulo 2π, one turn being 2^64: 64 bits of ``|x| · 2/π`` modulo 4 from 96 bits of
+    2/π."""
     bits = m.bitcast(x, int32)
     exponent = ((bits >> 23) & 255) - 150  # of the last place of the significand
     significand = uint64((bits & 0x7FFFFF) | 0x800000)
@@ -202,13 +238,7 @@ def _reduce_large32(x: float32):
     sum_c = significand * c
     sum_b = m.iadd(m.imul(significand, b), sum_c >> 32)
     sum_a = m.iadd(m.imul(significand, a), sum_b >> 32)
-    product = (sum_a << 32) | (sum_b & mask)  # 2 bits before the point, 62 after
-    quadrant = (product + (uint64(1) << 61)) >> 62
-    fraction = int64(product - (quadrant << 62))
-    r = float32(m.fmul(float64(fraction), 3.4061215800865545e-19))  # π/2 · 2^-62
-    r = m.select(m.fabs(x) == INF, NAN, r)
-    signed = int32(quadrant)
-    return m.select(x < 0, -r, r), m.select(x < 0, -signed, signed)
+    return (sum_a << 32) | (sum_b & mask)
 
 
 @helper
