@@ -37,6 +37,13 @@ def shifted(a: wp.array(dtype=wp.float32), by: int, out: wp.array(dtype=wp.float
 
 
 @wp.kernel
+def five_points(u: wp.array2d(dtype=float), out: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    if i > 0 and i < u.shape[0] - 1 and j > 0 and j < u.shape[1] - 1:
+        out[i, j] = u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]
+
+
+@wp.kernel
 def grid3(out: wp.array(dtype=int, ndim=3)):
     i, j, k = wp.tid()
     out[i, j, k] = i * 10000 + j * 100 + k
@@ -122,6 +129,33 @@ def test_three_dimensions_and_blocks(block_dim: int) -> None:
     wp.launch(grid3, dim=(7, 33, 19), inputs=[out], device=GPU, block_dim=block_dim)
     i, j, k = np.indices((7, 33, 19))
     np.testing.assert_array_equal(out.numpy(), i * 10000 + j * 100 + k)
+
+
+LARGE = (1 << 22) + 77
+
+
+@pytest.mark.parametrize("count", [LARGE, LARGE + 50])
+def test_a_thread_of_a_large_launch_runs_several(count: int) -> None:
+    """Of the longer one the end is out of bounds, and is reported as on a CPU."""
+    a = np.arange(LARGE, dtype=np.float32)
+    there, here = (
+        outcome(shifted, count, [a, 0, np.zeros(LARGE, np.float32)], device)
+        for device in (GPU, "cpu")
+    )
+    assert there == here
+    assert bool(there[0]) == (count > LARGE)
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_neighbours_in_a_large_grid(start: int) -> None:
+    u = np.random.default_rng(5).random((2049, 2051 + start), dtype=np.float32)
+    given = wp.array(u, device=GPU)[:, start:]
+    out = wp.zeros((2049, 2051), dtype=float, device=GPU)
+    wp.launch(five_points, dim=(2049, 2051), inputs=[given, out], device=GPU)
+    v = u[:, start:]
+    wanted = np.zeros((2049, 2051), np.float32)
+    wanted[1:-1, 1:-1] = ((v[:-2, 1:-1] + v[2:, 1:-1]) + v[1:-1, :-2]) + v[1:-1, 2:]
+    np.testing.assert_array_equal(out.numpy(), wanted)
 
 
 @pytest.mark.parametrize("by", [3, -2, 1 << 29])

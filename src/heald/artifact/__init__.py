@@ -11,7 +11,15 @@ from heald.artifact.condition import (
 )
 from heald.artifact.errors import fault_error
 from heald.artifact.faults import Fault, FaultKind
-from heald.artifact.records import Access, Artifact, Parameter, PrintFormat, PrintRecord, Site
+from heald.artifact.records import (
+    Access,
+    Artifact,
+    Lanes,
+    Parameter,
+    PrintFormat,
+    PrintRecord,
+    Site,
+)
 
 __all__ = [
     "Access",
@@ -21,6 +29,7 @@ __all__ = [
     "Clause",
     "Fault",
     "FaultKind",
+    "Lanes",
     "LaunchCondition",
     "LinearTerm",
     "Parameter",

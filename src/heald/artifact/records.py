@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
+from math import prod
 
 from heald.artifact.condition import LaunchCondition
 from heald.diagnostics import Span
@@ -63,6 +65,37 @@ class PrintRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Lanes:
+    """The threads of a launch that one thread of a GPU may run: how many, how far apart.
+
+    Every ``spacing`` threads of the grid take ``width * spacing`` neighbouring threads of a row.
+    """
+
+    width: int
+    spacing: int
+
+    @property
+    def stretch(self) -> int:
+        """The threads of a row that go together."""
+        return self.width * self.spacing
+
+    def grid(self, dims: Sequence[int], rank: int) -> int:
+        """Threads of a grid that runs a launch this way, or 0 where it does not.
+
+        The kernel reads the first ``rank`` of ``dims``.  At ends of rows threads have nothing to
+        do; where that is more than every eighth, each thread of the launch had better run alone.
+        """
+        total = prod(dims)
+        if total >= 1 << 32 or any(extent != 1 for extent in dims[rank:]):
+            return 0
+        last = dims[rank - 1]
+        stretches = -(-last // self.stretch)
+        if 8 * last < 7 * stretches * self.stretch:
+            return 0
+        return total // last * stretches * self.spacing
+
+
+@dataclass(frozen=True, slots=True)
 class Artifact:
     """Compiled code of one variant of a kernel.
 
@@ -76,6 +109,7 @@ class Artifact:
         sites: by op id.
         formats: print statements by op id.
         work: rough instructions a thread, for the serial threshold.
+        lanes: how grids smaller than the launch run it, where they can.
     """
 
     target: str
@@ -88,3 +122,4 @@ class Artifact:
     sites: dict[int, Site] = field(default_factory=dict)
     formats: dict[int, PrintFormat] = field(default_factory=dict)
     work: int = 0
+    lanes: Lanes | None = None

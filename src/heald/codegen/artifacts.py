@@ -9,7 +9,7 @@ from heald.artifact import Artifact, LaunchCondition, Parameter, PrintFormat, Si
 from heald.codegen.access import estimate_work, parameter_access
 from heald.codegen.compile import assembly, compile_object
 from heald.codegen.emit import llvm_text
-from heald.codegen.nvptx import gpu_text
+from heald.codegen.nvptx import gpu_text, lanes_of
 from heald.codegen.target import LEVEL, Target
 from heald.ir import OBLIGATIONS, Kernel, Op, Value, op_ids, walk
 from heald.passes.array_roots import Root, array_roots
@@ -29,7 +29,8 @@ def build(
 ) -> Artifact:
     """Compile a kernel that ``guard`` and ``scalarise`` have seen.
 
-    ``wide`` is the same kernel without exits and with the width that ``coalesce`` gave it.
+    ``wide`` is the same kernel without exits and with the width that ``coalesce`` (``coarsen`` for
+    GPUs) gave it.
     ``condition`` must hold at a launch for this variant to be right.  The code holds no places of
     the source, so it depends on the content of the kernel only.
 
@@ -56,6 +57,7 @@ def build(
         sites=sites_of(kernel),
         formats=formats_of(kernel),
         work=_work(kernel, wide),
+        lanes=lanes_of(wide) if target.name == "cuda" else None,
     )
 
 
@@ -70,9 +72,9 @@ def _work(kernel: Kernel, wide: Kernel | None) -> int:
 
 
 def _code(kernel: Kernel, entry: str, target: Target, wide: Kernel | None, level: int) -> bytes:
-    """An object for CPUs, PTX for GPUs, which run one element a thread."""
+    """An object for CPUs, PTX for GPUs."""
     if target.name == "cuda":
-        text = gpu_text(kernel, entry=entry, target=target, locations=False)
+        text = gpu_text(kernel, entry=entry, target=target, wide=wide, locations=False)
         return assembly(text, target, level=level).encode()
     text = llvm_text(kernel, entry=entry, target=target, wide=wide, locations=False)
     return compile_object(text, target, level=level)

@@ -15,6 +15,7 @@ from heald.codegen.memory import (
     from_bits,
     guarded,
     indices_of,
+    places_of,
     to_bits,
 )
 from heald.codegen.spelling import bits_type, scalar_type
@@ -57,7 +58,8 @@ def emit_atomic(body: Body, op: Op) -> None:
     values = body.scalars(op.operands[1 + len(index) :])
 
     def run() -> tuple[str]:
-        return (update(body, op, scalar, address(body, array, index, offset), values),)
+        place = address(body, array, places_of(body, op), offset)
+        return (update(body, op, scalar, place, values),)
 
     body.names[op.result] = guarded(body, op, array, index, run, [scalar])
 

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from heald.codegen.aliases import Aliases
+from heald.codegen.deciding import find_deciding
 from heald.codegen.locations import Places
 from heald.codegen.spelling import component_types, literal
-from heald.codegen.writer import Writer
+from heald.codegen.writer import INVARIANT, Writer
 from heald.diagnostics import InternalError
 from heald.ir import Kernel, Op, Value, op_ids, walk
 from heald.passes.array_roots import Root, array_roots
 from heald.passes.facts import is_guarded
+from heald.passes.guards_ahead import find_roots
 from heald.types import Array, Scalar, Type, i32, i64, leaves, size_of
 
 FAULTED = "%faulted"
@@ -26,11 +28,15 @@ DEVICE_SCOPE = ' syncscope("device")'
 
 @dataclass(frozen=True, slots=True)
 class ArrayNames:
-    """The names of an array's pointer, extents and byte strides (both i64)."""
+    """The names of an array's pointer, extents and byte strides (both i64).
+
+    ``compact`` says that all its elements lie within 2^31 bytes.
+    """
 
     pointer: str
     extents: tuple[str, ...]
     strides: tuple[str, ...]
+    compact: bool = False
 
     @property
     def components(self) -> tuple[str, ...]:
@@ -71,6 +77,7 @@ class Body:
         gpu: the thread is one of a GPU: elements lie at natural alignment, which its launches
             check, and atomics order the threads of the device only.
         aliases: what is told of arrays that do not overlap.
+        compact: arrays all of whose elements lie within 2^31 bytes.
         allocas: instructions for the head of the function.
     """
 
@@ -86,9 +93,12 @@ class Body:
     checked: bool = False
     prints: bool = False
     unit: bool = False
+    compact: set[Value] = field(default_factory=set)
     allocas: list[str] = field(default_factory=list)
     local_bytes: int = 0
     roots: Mapping[Value, frozenset[Root]] | None = None
+    decided: frozenset[Value] | None = None
+    sums: Mapping[Value, tuple[Value, int]] | None = None
 
     def __post_init__(self) -> None:
         self.ids = op_ids(self.kernel)
@@ -96,6 +106,8 @@ class Body:
         self.checked = any(is_guarded(op) for op in ops)
         self.prints = any(op.name == "printf" for op in ops)
         self.unit = self.kernel.attrs.get("unit") is True
+        if self.unit:
+            self.compact.update(p for p in self.kernel.params if isinstance(p.type, Array))
         for leaf in parameter_leaves(self.kernel):
             param = self.kernel.params[leaf.parameter]
             if param.type is leaf.type:
@@ -115,6 +127,24 @@ class Body:
     def notes(self, array: Value) -> str:
         """What a load or store of an array's elements says of others."""
         return "" if self.aliases is None else self.aliases.of(self._roots_of_arrays(), array)
+
+    def load_notes(self, op: Op) -> str:
+        """What a load says: on GPUs also that nothing writes what it reads, where that is known.
+
+        The compiler may then load again in place of keeping the value, so not where an address or
+        a branch rests on it: other streams and owners may write all the same.
+        """
+        array = op.operands[0]
+        text = self.notes(array)
+        if not self.gpu or self.aliases is None or op.result in self._deciding_loads():
+            return text
+        unwritten = self.aliases.is_only_read(self._roots_of_arrays(), array)
+        return text + (INVARIANT if unwritten else "")
+
+    def _deciding_loads(self) -> frozenset[Value]:
+        if self.decided is None:
+            self.decided = find_deciding(self.kernel)
+        return self.decided
 
     def _roots_of_arrays(self) -> Mapping[Value, frozenset[Root]]:
         if self.roots is None:
@@ -144,7 +174,7 @@ class Body:
         """The names of an array."""
         pointer, *rest = self.names[value]
         rank = len(rest) // 2
-        return ArrayNames(pointer, tuple(rest[:rank]), tuple(rest[rank:]))
+        return ArrayNames(pointer, tuple(rest[:rank]), tuple(rest[rank:]), value in self.compact)
 
     def constant(self, t: Scalar, value: bool | int | float, result: Value) -> None:
         """Make ``result`` a constant."""
@@ -165,6 +195,20 @@ class Body:
         if known is not None:
             return literal(i64, known)
         return self.extended.get(value) or self.writer.ins(f"sext i32 {self.name(value)} to i64")
+
+    def root_of(self, value: Value) -> tuple[Value, int]:
+        """The value and the constant of which an index is the sum, which may wrap."""
+        if self.sums is None:
+            self.sums = find_roots(self.kernel)
+        return self.sums.get(value, (value, 0))
+
+    def launch_index(self, value: Value) -> tuple[Value, int]:
+        """A launch index and a constant of which an index is the sum; else itself and 0.
+
+        What lies inside an array has not wrapped.
+        """
+        root, more = self.root_of(value)
+        return (root, more) if more and root in self.extended else (value, 0)
 
     def shrink(self, result: Value, name: str) -> None:
         """Bind an i32 or i64 ``result`` to an i64 ``name``, which is known to fit."""

@@ -285,6 +285,8 @@ def emit_extract(body: Body, op: Op) -> None:
     part = leaves(source.type)[leaf]
     number = body.kernel.params.index(source)
     body.names[op.result] = body.leaf_names(ParameterLeaf(number, leaf, part))
+    if body.unit and isinstance(part, Array):
+        body.compact.add(op.result)
 
 
 def _refuse_block_op(op: Op) -> None:

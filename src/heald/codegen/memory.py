@@ -9,6 +9,7 @@ index that passed its guard must be the one that is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 from heald.artifact import FaultKind
@@ -42,6 +43,14 @@ def element(op: Op) -> tuple[Scalar, int]:
     return scalar, leaf_offsets(array.dtype)[leaf]
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An index on one axis: an i64 name and a constant that comes on top."""
+
+    position: str
+    more: int = 0
+
+
 def indices_of(body: Body, op: Op) -> list[str]:
     """The index of a memory op on every axis, as i64."""
     array = op.operands[0].type
@@ -49,20 +58,55 @@ def indices_of(body: Body, op: Op) -> list[str]:
     return [body.extend(v) for v in op.operands[1 : 1 + array.ndim]]
 
 
-def address(body: Body, array: ArrayNames, index: Sequence[str], offset: int = 0) -> str:
+def places_of(body: Body, op: Op) -> list[Place]:
+    """Where a memory op that is inside its array works.
+
+    GPUs add constants to addresses for nothing, so those stay apart from the launch index, of which
+    no neighbour inside an array lies around the end of the numbers.
+    """
+    array = op.operands[0].type
+    assert isinstance(array, Array)
+    index = op.operands[1 : 1 + array.ndim]
+    if not body.gpu:
+        return [Place(body.extend(v)) for v in index]
+    return [Place(body.extend(root), more) for root, more in map(body.launch_index, index)]
+
+
+def address(body: Body, array: ArrayNames, index: Sequence[Place], offset: int = 0) -> str:
     """The address of an element, or of the leaf ``offset`` bytes into it."""
     w = body.writer
-    terms = [
-        w.ins(f"mul i64 {position}, {stride}")
-        for position, stride in zip(index, array.strides, strict=True)
-        if position != "0"
-    ]
-    if offset:
-        terms.append(str(offset))
-    if not terms:
-        return array.pointer
-    total = reduce(lambda a, b: w.ins(f"add i64 {a}, {b}"), terms)
-    return w.ins(f"getelementptr i8, ptr {array.pointer}, i64 {total}")
+    terms = []
+    for place, stride in zip(index, array.strides, strict=True):
+        by = narrowed(body, stride) if body.gpu and array.compact else stride
+        position, more = place.position, place.more
+        if more and by.startswith("%"):
+            position, more = w.ins(f"add i64 {position}, {more}"), 0
+        if more:
+            offset += more * int(by)
+        if position != "0":
+            terms.append(w.ins(f"mul i64 {position}, {by}"))
+    return moved(body, array.pointer, terms, offset)
+
+
+def narrowed(body: Body, stride: str) -> str:
+    """A stride whose upper half is known: GPUs multiply numbers of 32 bits, and add, at once."""
+    if not stride.startswith("%"):
+        return stride
+    return body.writer.ins(f"sext i32 {body.writer.ins(f'trunc i64 {stride} to i32')} to i64")
+
+
+def moved(body: Body, pointer: str, terms: Sequence[str], offset: int) -> str:
+    """A pointer moved by the i64 ``terms`` and a number of bytes."""
+    w = body.writer
+    parts = list(terms)
+    if offset and not body.gpu:
+        parts.append(str(offset))
+    if parts:
+        total = reduce(lambda a, b: w.ins(f"add i64 {a}, {b}"), parts)
+        pointer = w.ins(f"getelementptr i8, ptr {pointer}, i64 {total}")
+    if offset and body.gpu:
+        pointer = w.ins(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+    return pointer
 
 
 def inside(body: Body, index: Sequence[str], extents: Sequence[str]) -> str:
@@ -91,8 +135,8 @@ def emit_load(body: Body, op: Op) -> None:
     shared = is_shared(op.operands[0])
 
     def run() -> tuple[str]:
-        place = address(body, array, index, offset)
-        more = body.notes(op.operands[0])
+        place = address(body, array, places_of(body, op), offset)
+        more = body.load_notes(op)
         return (load_scalar(body, scalar, place, frozen=shared, more=more),)
 
     body.names[op.result] = guarded(body, op, array, index, run, [scalar])
@@ -104,7 +148,7 @@ def emit_store(body: Body, op: Op) -> None:
     array, index = body.array(op.operands[0]), indices_of(body, op)
 
     def run() -> tuple[()]:
-        place = address(body, array, index, offset)
+        place = address(body, array, places_of(body, op), offset)
         name = body.name(op.operands[-1])
         store_scalar(body, scalar, name, place, body.notes(op.operands[0]))
         return ()

@@ -8,26 +8,23 @@ unless asked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from heald.artifact import abi
+from heald.artifact import Lanes, abi
 from heald.codegen import faults, printing
 from heald.codegen.aliases import Aliases
 from heald.codegen.body import (
     DEVICE_SCOPE,
     HEADER,
-    THREAD,
     Body,
-    ParameterLeaf,
     parameter_leaves,
 )
 from heald.codegen.compile import assembly
 from heald.codegen.emit import thread_lines
+from heald.codegen.grid import LANES_BODY, emit_entry
 from heald.codegen.locations import Locations, Places
-from heald.codegen.ranges import BODY, DIMS, body_arguments, unpack, unread_extent
+from heald.codegen.ranges import BODY, body_arguments
 from heald.codegen.target import Target, cuda_target
-from heald.codegen.threads import coordinate, launch_extent
-from heald.codegen.writer import METADATA, Writer, phi
+from heald.codegen.wide.emit import lanes_function
+from heald.codegen.writer import METADATA
 from heald.diagnostics import CompileError, Diagnostic, InternalError
 from heald.ir import Kernel
 from heald.passes.facts import launch_rank
@@ -42,7 +39,14 @@ attributes #1 = { noinline cold nounwind }
 """
 
 
-def ptx_text(kernel: Kernel, arch: str = "sm_90", *, entry: str, locations: bool = True) -> str:
+def ptx_text(
+    kernel: Kernel,
+    arch: str = "sm_90",
+    *,
+    entry: str,
+    wide: Kernel | None = None,
+    locations: bool = True,
+) -> str:
     """The PTX of a kernel that ``guard`` and ``scalarise`` have seen, with ``.loc`` lines.
 
     Raises:
@@ -51,11 +55,22 @@ def ptx_text(kernel: Kernel, arch: str = "sm_90", *, entry: str, locations: bool
         InternalError: LLVM refuses the generated code.
     """
     target = cuda_target(arch)
-    return assembly(gpu_text(kernel, entry=entry, target=target, locations=locations), target)
+    text = gpu_text(kernel, entry=entry, target=target, wide=wide, locations=locations)
+    return assembly(text, target)
 
 
-def gpu_text(kernel: Kernel, *, entry: str, target: Target, locations: bool = True) -> str:
+def gpu_text(
+    kernel: Kernel,
+    *,
+    entry: str,
+    target: Target,
+    wide: Kernel | None = None,
+    locations: bool = True,
+) -> str:
     """The LLVM module of a kernel for GPUs; see :func:`ptx_text`.
+
+    ``wide`` is the same kernel without exits, on which the pass ``coarsen`` has recorded a width;
+    where that is more than 1, threads of smaller grids run so many threads of the launch each.
 
     Raises:
         CompileError: the kernel uses what GPUs do not have.
@@ -75,21 +90,35 @@ def gpu_text(kernel: Kernel, *, entry: str, target: Target, locations: bool = Tr
         ("", "", "") if places is None else (places.of_range(), places.of_body(), places.of_call())
     )
     block = f"ptr byval([{_block_size(kernel)} x i8]) align 16 {HEADER}"
+    lanes = lanes_of(wide)
     parts = [
         target.header,
         f"define ptx_kernel void @{entry}({block}){of_entry} {{",
-        _entry(kernel, rank, used, of_call),
+        emit_entry(kernel, rank, used, of_call, lanes),
         "}",
         f"define internal void @{BODY}({body_arguments(rank, used)}) #0{of_body} {{",
         *thread_lines(body),
         "}",
     ]
+    if wide is not None and lanes is not None:
+        own = None if debug is None else Places(debug, range_=entry, body=LANES_BODY)
+        parts += lanes_function(wide, own, aliases, LANES_BODY)
     if body.checked:
         parts.append(faults.GPU_HELPER)
     if body.prints:
         parts.append(printing.helper(linkage=" internal", scope=DEVICE_SCOPE))
     parts += [_ATTRIBUTES, *METADATA, *aliases.lines, *(debug.lines() if debug else ())]
     return "\n".join(parts) + "\n"
+
+
+def lanes_of(wide: Kernel | None) -> Lanes | None:
+    """The lanes that ``coarsen`` has given a kernel."""
+    if wide is None:
+        return None
+    width, spacing = wide.attrs.get("width", 1), wide.attrs.get("spacing", 1)
+    assert isinstance(width, int)
+    assert isinstance(spacing, int)
+    return Lanes(width, spacing) if width > 1 else None
 
 
 def _block_size(kernel: Kernel) -> int:
@@ -105,49 +134,3 @@ def _block_size(kernel: Kernel) -> int:
             )
         )
     return abi.HEADER_SIZE + size
-
-
-def _entry(kernel: Kernel, rank: int, used: Sequence[ParameterLeaf], call_place: str) -> str:
-    """One thread: its number, whether there is such a thread in the launch, its coordinates."""
-    w = Writer()
-    w.start("entry")
-    w.lines.append(f"  %args = getelementptr i8, ptr {HEADER}, i64 {abi.HEADER_SIZE}")
-    unpack(w, kernel, used, aligned=True)
-    words = [
-        w.ins(f"zext i32 {w.ins(f'call i32 @llvm.nvvm.read.ptx.sreg.{name}.x()')} to i64")
-        for name in ("ctaid", "ntid", "tid")
-    ]
-    before = w.ins(f"mul nuw nsw i64 {words[0]}, {words[1]}")
-    w.lines.append(f"  {THREAD} = add nuw nsw i64 {before}, {words[2]}")
-    total = launch_extent(0)
-    for axis in range(1, DIMS):
-        total = w.ins(f"mul i64 {total}, {launch_extent(axis)}")
-    w.branch(w.ins(f"icmp ult i64 {THREAD}, {total}"), "thread.run", "exit")
-    w.start("thread.run")
-    _coordinates(w, rank)
-    w.lines.append(f"  call void @{BODY}({body_arguments(rank, used)}){call_place}")
-    w.do("br label %exit")
-    w.start("exit")
-    w.do("ret void")
-    return "\n".join(w.lines)
-
-
-def _coordinates(w: Writer, rank: int) -> None:
-    """Divide the linear thread index by the extents behind each axis.
-
-    Behind the last one stand the extents that the kernel does not read, mostly none.
-    """
-    if rank == 0:
-        return
-    rest = unread_extent(w, rank)
-    w.branch(w.ins(f"icmp eq i64 {rest}, 1"), "thread.found", "thread.divide")
-    w.start("thread.divide")
-    divided = w.ins(f"udiv i64 {THREAD}, {rest}")
-    w.do("br label %thread.found")
-    w.start("thread.found")
-    quotient = w.ins(phi("i64", [("thread.run", THREAD), ("thread.divide", divided)]))
-    for axis in range(rank - 1, 0, -1):
-        extent = launch_extent(axis)
-        w.lines.append(f"  {coordinate(axis)} = urem i64 {quotient}, {extent}")
-        quotient = w.ins(f"udiv i64 {quotient}, {extent}")
-    w.lines.append(f"  {coordinate(0)} = add i64 {quotient}, 0")

@@ -45,9 +45,14 @@ define void @{entry}({ARGUMENTS}) #2 {{
 }}"""
 
 
-def body_arguments(rank: int, used: Sequence[ParameterLeaf]) -> str:
-    """The parameters of the body; the range function has values of the same names."""
-    words = [THREAD, *(coordinate(k) for k in range(rank))]
+def body_arguments(
+    rank: int, used: Sequence[ParameterLeaf], place: Sequence[str] | None = None
+) -> str:
+    """The parameters of the body; the range function has values of the same names.
+
+    ``place`` is the thread and its coordinates, where those have other names.
+    """
+    words = list(place or (THREAD, *(coordinate(k) for k in range(rank))))
     words += [launch_extent(k) for k in range(DIMS)]
     parts = [f"ptr {HEADER}", f"i32 {BLOCK_DIM}", *(f"i64 {name}" for name in words)]
     for leaf in used:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from heald.artifact import FaultKind
 from heald.codegen.body import Body
 from heald.codegen.faults import checked, record_fault
-from heald.codegen.memory import address, conjunction
+from heald.codegen.memory import Place, address, conjunction
 from heald.ir import Op, Value
 from heald.passes.facts import is_guarded
 
@@ -59,8 +59,10 @@ def emit_subview(body: Body, op: Op) -> None:
                 ["i64"] * len(kept),
             )
         )
-    place = address(body, source, [axis.start for axis in axes])
+    place = address(body, source, [Place(axis.start) for axis in axes])
     body.names[op.result] = (place, *extents, *(stride for _, stride in kept))
+    if op.operands[0] in body.compact:
+        body.compact.add(op.result)
 
 
 def view_axis(body: Body, kind: str, operands: Iterator[Value], extent: str, stride: str) -> Axis:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heald.codegen import entry_symbol, ptx_text
 from heald.driver.gpu import architecture_of
 from heald.driver.program import Program
-from heald.driver.variants import Choice
+from heald.driver.variants import Choice, widen_for_gpu
 from heald.runtime.cuda import assemble, discover, resource_report
 
 _DEFAULT = "sm_90"
@@ -32,5 +32,6 @@ def build_for_gpu(program: Program, arch: str | None = None, *, cubin: bool = Fa
         gpus = discover().gpus
         arch = architecture_of(gpus[0].device) if gpus else _DEFAULT
     kernel = program.lowered(Choice())
-    ptx = ptx_text(kernel, arch, entry=entry_symbol(kernel)).encode()
+    wide = widen_for_gpu(kernel)
+    ptx = ptx_text(kernel, arch, entry=entry_symbol(kernel), wide=wide).encode()
     return Built(assemble(ptx, arch) if cubin else ptx, resource_report(ptx, arch))

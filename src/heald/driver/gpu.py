@@ -9,6 +9,7 @@ from heald.artifact import Artifact, LaunchCondition
 from heald.codegen import build, cuda_architecture, cuda_target
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.driver.arguments import Argument, ArrayArgument
+from heald.driver.variants import widen_for_gpu
 from heald.ir import Kernel
 from heald.runtime import Device, LaunchOutcome, packer_of
 from heald.runtime.cuda import CudaCode, assemble_on, driver_version, gpu_of, launch_cuda, load_cuda
@@ -44,7 +45,8 @@ def compile_for_gpu(lowered: Kernel, condition: LaunchCondition, device: Device)
         CompileError: the kernel uses what GPUs do not have.
         DeviceError: the GPU is too old.
     """
-    artifact = build(lowered, cuda_target(architecture_of(device)), condition=condition)
+    target = cuda_target(architecture_of(device))
+    artifact = build(lowered, target, wide=widen_for_gpu(lowered), condition=condition)
     return replace(artifact, code=assemble_on(gpu_of(device), artifact.code))
 
 

@@ -11,6 +11,7 @@ from heald.driver.tracing import trace
 from heald.ir import Kernel
 from heald.passes import SCALAR_CPU, run_pipeline
 from heald.passes.coalesce import coalesce
+from heald.passes.coarsen import coarsen
 from heald.passes.pipelines import WIDE_CPU
 
 
@@ -43,6 +44,11 @@ def widen(lowered: Kernel) -> Kernel:
     """A lowered kernel as the code generator for vectors takes it, with the width chosen."""
     kernel = run_pipeline(lowered, WIDE_CPU, check=config.check, trace=trace())
     return coalesce(kernel, vector_bytes=host_target().vector_bytes)
+
+
+def widen_for_gpu(lowered: Kernel) -> Kernel:
+    """A lowered kernel as the code generator for GPUs takes it beside the scalar form."""
+    return coarsen(run_pipeline(lowered, WIDE_CPU, check=config.check, trace=trace()))
 
 
 def compile_variant(lowered: Kernel, condition: LaunchCondition) -> Artifact:

@@ -23,17 +23,25 @@ def array_roots(kernel: Kernel) -> Mapping[Value, frozenset[Root]]:
             leaf = op.attrs["leaf"]
             assert isinstance(leaf, int)
             roots[op.result] = frozenset({(numbers[op.operands[0]], leaf)})
-    flows = [(a, b) for a, b in _flows(kernel.body, _Exits()) if isinstance(b.type, Array)]
+    ways = [(a, b) for a, b in flows(kernel) if isinstance(b.type, Array)]
     changed = True
     while changed:
         changed = False
-        for source, target in flows:
+        for source, target in ways:
             known = roots.get(target, frozenset())
             merged = known | roots.get(source, frozenset())
             if merged != known:
                 roots[target] = merged
                 changed = True
     return roots
+
+
+def flows(kernel: Kernel) -> Iterator[tuple[Value, Value]]:
+    """Every way in which a value becomes another through views and control flow: (source, target).
+
+    Exits count, and so do all iterations of loops.
+    """
+    return _flows(kernel.body, _Exits())
 
 
 Row = tuple[Value, ...]

@@ -8,7 +8,8 @@ from dataclasses import replace
 from math import prod
 
 from heald.ir import ATOMICS, LOOPS, Kernel, Op, Region, Value, walk
-from heald.passes.facts import launch_rank
+from heald.ops import TABLE
+from heald.passes.facts import is_guarded, is_pure, launch_rank
 from heald.passes.pressure import most_alive
 from heald.passes.uniformity import Uniformity, analyse_uniformity
 from heald.types import Array, Scalar, leaves, size_of
@@ -64,7 +65,7 @@ def coalesce(kernel: Kernel, *, vector_bytes: int) -> Kernel:
         vectors = vectors_for(kernel, uniformity, lanes, vector_bytes)
         lanes *= vectors
         reason = (
-            _array_refusal(kernel, uniformity)
+            view_refusal(kernel, uniformity)
             or _local_refusal(kernel, lanes)
             or _cost_refusal(kernel, uniformity)
         )
@@ -76,8 +77,12 @@ def coalesce(kernel: Kernel, *, vector_bytes: int) -> Kernel:
 # -- legality --------------------------------------------------------------------------------------
 
 
-def refusal(kernel: Kernel) -> str:
-    """Why a kernel cannot be widened, or nothing."""
+def refusal(kernel: Kernel, *, ordered: bool = True) -> str:
+    """Why a kernel cannot be widened, or nothing.
+
+    ``ordered`` says that without widening threads run one after the other, so that float atomics
+    have an order to keep.
+    """
     if launch_rank(kernel) == 0:
         return "it reads no launch index"
     used = {v for op in walk(kernel.body) for v in op.operands}
@@ -92,7 +97,7 @@ def refusal(kernel: Kernel) -> str:
                 return reason
         if op.regions and any(isinstance(v.type, Array) for v in _carried(op)):
             return "an array passes through a branch or loop"
-    return _order_refusal(kernel)
+    return _order_refusal(kernel) if ordered else ""
 
 
 def _atomic_refusal(op: Op, used: set[Value]) -> str:
@@ -123,7 +128,8 @@ def _carried(op: Op) -> list[Value]:
     return [*op.results, *(arg for region in op.regions for arg in region.args)]
 
 
-def _array_refusal(kernel: Kernel, uniformity: Uniformity) -> str:
+def view_refusal(kernel: Kernel, uniformity: Uniformity) -> str:
+    """Why arrays that are no parameters cannot be widened, or nothing."""
     for op in walk(kernel.body):
         handle = op.name in ("resource_array", "resource_scalar")
         if handle and not uniformity.is_uniform(op.operands[0]):
@@ -261,6 +267,16 @@ def _innermost(body: Region) -> list[Region]:
     loops = [op for op in walk(body) if op.name in LOOPS]
     inner = [op.regions[-1] for op in loops if not any(o.name in LOOPS for o in _inside(op))]
     return inner or [body]
+
+
+def is_plain_arm(region: Region) -> bool:
+    """Can any lane run all of an arm, whether it is meant to or not?"""
+    return all(
+        op.name in ("yield", "if", "assume")
+        or is_pure(op)
+        or (op.name in TABLE and not is_guarded(op) and bool(op.results))
+        for op in walk(region)
+    )
 
 
 def _inside(op: Op) -> list[Op]:

@@ -62,13 +62,17 @@ def analyse_uniformity(kernel: Kernel) -> Uniformity:
     it left.  A load is shared if its address is: lanes that see different contents there have
     raced.
 
+    Lanes are neighbouring threads, or lie ``attrs["spacing"]`` threads of the last dimension apart.
+
     Raises:
         InternalError: the kernel has structured exits; ``normalise_exits`` comes before.
     """
     # Which views may fail late decides little, so there every branch may be divergent.
     branches = frozenset(op for op in walk(kernel.body) if op.name == "if")
     late = find_late(kernel, branches)
-    analysis = _Analysis(constants_of(kernel), launch_rank(kernel) - 1, late)
+    spacing = kernel.attrs.get("spacing", 1)
+    assert isinstance(spacing, int)
+    analysis = _Analysis(constants_of(kernel), launch_rank(kernel) - 1, spacing, late)
     analysis.run(kernel)
     divergent = frozenset(analysis.divergent)
     return Uniformity(
@@ -90,6 +94,7 @@ class _Analysis:
 
     constants: Constants
     axis: int
+    spacing: int
     late: frozenset[Op]
     steps: dict[Value, int] = field(default_factory=dict)
     exact: set[Value] = field(default_factory=set)
@@ -180,7 +185,7 @@ class _Analysis:
         steps = self._steps(op.operands)
         match op.name:
             case "tid":
-                self._set(op.result, 1 if op.attrs["axis"] == self.axis else 0)
+                self._set(op.result, self.spacing if op.attrs["axis"] == self.axis else 0)
                 self.exact.add(op.result)
             case "sext" | "zext" if op.operands[0] in self.exact:
                 self._set(op.result, steps[0])

@@ -13,6 +13,7 @@ import pytest
 from heald.artifact import (
     Access,
     Artifact,
+    Lanes,
     LaunchCondition,
     LinearTerm,
     Parameter,
@@ -91,6 +92,7 @@ def artifact() -> Artifact:
         },
         formats={7: PrintFormat("%s \u2028 %s\n", ("f32", "i64")), 8: PrintFormat("", ())},
         work=123_456,
+        lanes=Lanes(4, 32),
     )
 
 

@@ -17,10 +17,13 @@ from unit.codegen.harness import Make
 from heald.artifact import abi
 from heald.codegen import cuda_architecture, cuda_target, ptx_text
 from heald.diagnostics import CompileError, DeviceError, InternalError
-from heald.driver.variants import Choice
+from heald.driver.variants import Choice, widen_for_gpu
 from heald.ir import Kernel
 from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
-from heald.types import SCALARS, Array, Matrix, b1, f16, f32, f64, i64
+from heald.passes.coarsen import coarsen
+from heald.passes.layout import assume_apart, assume_unit
+from heald.passes.pipelines import WIDE_CPU
+from heald.types import SCALARS, Array, Matrix, b1, f16, f32, f64, i32, i64
 
 PTXAS = shutil.which("ptxas")
 needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed")
@@ -61,7 +64,8 @@ def test_ptxas_takes_the_corpus(name: str, tmp_path: Path) -> None:
     kernel = load(name).module.kernel
     program = kernel.program(kernel.concrete_types())
     choices = [Choice(), Choice(bounds=True, unit=True, apart=True)]
-    texts = [ptx_text(program.lowered(choice), entry="k") for choice in choices]
+    lowered_ = [program.lowered(choice) for choice in choices]
+    texts = [ptx_text(kernel, entry="k", wide=widen_for_gpu(kernel)) for kernel in lowered_]
     for text in texts:
         check_exact(text)
     assemble(texts, tmp_path)
@@ -174,3 +178,38 @@ def test_functions_for_the_host_are_no_kernels() -> None:
     kernel = m.done(rank=0)
     with pytest.raises(InternalError, match="host"):
         ptx_text(Kernel(kernel.name, kernel.params, kernel.body, results=(i64,)), entry="k")
+
+
+def streaming() -> tuple[Kernel, Kernel]:
+    """c = a + b for dense arrays, alone and with lanes."""
+    m = Make(a=Array(f32, 1), b=Array(f32, 1), c=Array(f32, 1))
+    i = m.tid()
+    m.store(m.c, i, m.op("fadd", m.load(m.a, i), m.load(m.b, i)))
+    scalar = run_pipeline(assume_unit(guard(m.done(), safety="unchecked")), SCALAR_CPU, check=True)
+    return scalar, coarsen(run_pipeline(scalar, WIDE_CPU, check=True))
+
+
+def test_lanes_are_a_warp_apart() -> None:
+    kernel, wide = streaming()
+    text = ptx_text(kernel, entry="k", wide=wide)
+    for offset in (128, 256, 384):
+        assert len(re.findall(rf"ld\.global\.b32 .*\+{offset}\]", text)) == 2
+        assert len(re.findall(rf"st\.global\.b32 .*\+{offset}\]", text)) == 1
+
+
+def lookup(*, apart: bool) -> str:
+    """The code of a look-up whose index, and whose elements after a store, come from memory."""
+    m = Make(n=Array(i32, 1), a=Array(f32, 1), b=Array(f32, 1))
+    i = m.tid()
+    m.store(m.b, i, m.const(f32, 0.0))
+    m.store(m.b, i, m.load(m.a, m.load(m.n, i)))
+    guarded = guard(m.done())
+    guarded = assume_apart(guarded) if apart else guarded
+    return ptx_text(run_pipeline(guarded, SCALAR_CPU, check=True), entry="k")
+
+
+def test_what_nothing_writes_is_read_past_the_caches_of_writers() -> None:
+    assert ".nc" not in lookup(apart=False)
+    text = lookup(apart=True)
+    # The index is read as any other memory: it must be the one that was checked.
+    assert len(re.findall(r"ld\.global\.nc", text)) == 1

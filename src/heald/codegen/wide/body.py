@@ -7,14 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from heald.codegen.body import ArrayNames, Body
+from heald.codegen.deciding import find_deciding
 from heald.codegen.spelling import literal, scalar_type, splat
-from heald.codegen.wide.deciding import find_deciding
-from heald.ir import Kernel, Op, Value, walk
-from heald.passes.facts import constants_of, is_guarded
+from heald.ir import Op, Value, walk
+from heald.passes.facts import is_guarded
 from heald.passes.uniformity import Uniformity, analyse_uniformity
-from heald.types import Array, Scalar, Type, i32, i64
+from heald.types import Scalar, Type, i64
 
-_REACH = 1 << 16
 LANES_FAULTED = "%faulted.lanes"
 """An i64 in memory: the lanes that have faulted."""
 
@@ -47,7 +46,6 @@ class WideBody(Body):
         grouped: accesses that have been written together with an earlier one.
         deciding: values that must be pinned down when they are loaded.
         tests: what is known of conditions.
-        compact: arrays all of whose elements lie within 2^31 bytes.
         records: some guard stands behind an effect, so lanes have flags that they faulted.
         written: lanes in an arm before the one at hand may have written.
         depth: loops around the code at hand.
@@ -64,7 +62,6 @@ class WideBody(Body):
     deciding: frozenset[Value] = frozenset()
     used: frozenset[Value] = frozenset()
     tests: dict[Value, Tests] = field(default_factory=dict)
-    compact: set[Value] = field(default_factory=set)
     records: bool = False
     written: bool = False
     depth: int = 0
@@ -72,7 +69,6 @@ class WideBody(Body):
     parts: bool = False
     escapes: bool = False
     _vectors: dict[tuple[str, str, int], str] = field(default_factory=dict)
-    _roots: dict[Value, tuple[Value, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super(WideBody, self).__post_init__()
@@ -81,17 +77,10 @@ class WideBody(Body):
         self.deciding = find_deciding(kernel)
         self.used = frozenset(v for op in walk(kernel.body) for v in op.operands)
         self.records = any(is_guarded(op) for op in self.uniformity.later)
-        self._roots = _find_roots(kernel)
-        if self.unit:
-            self.compact.update(p for p in kernel.params if isinstance(p.type, Array))
 
     def is_late(self, op: Op) -> bool:
         """May ``op`` run after an effect, so that its threads cannot be started anew?"""
         return self.written or op in self.uniformity.late
-
-    def root_of(self, value: Value) -> tuple[Value, int]:
-        """The value and the constant of which an index is the sum, which may wrap."""
-        return self._roots.get(value, (value, 0))
 
     def position(self, value: Value) -> str:
         """An i32 or i64 index in the first lane as i64.
@@ -99,10 +88,14 @@ class WideBody(Body):
         The launch index plus a constant is not cut to 32 bits: an index that lies inside has not
         wrapped, and that of a lane that does not run may be anything.
         """
+        root, offset = self.launch_index(value)
+        name = self.extend(root)
+        return self.writer.ins(f"add i64 {name}, {offset}") if offset else name
+
+    def launch_index(self, value: Value) -> tuple[Value, int]:
+        """An index that grows from lane to lane too."""
         root, offset = self.root_of(value)
-        if not offset or root not in self.uniformity.exact:
-            return self.extend(value)
-        return self.writer.ins(f"add i64 {self.extend(root)}, {offset}")
+        return (root, offset) if offset and root in self.uniformity.exact else (value, 0)
 
     # -- forms -------------------------------------------------------------------------------------
 
@@ -255,25 +248,6 @@ class WideBody(Body):
             return splat(i64, self.constants[value], self.width)
         w = self.writer
         return w.ins(f"sext <{self.width} x i32> {whole} to <{self.width} x i64>")
-
-
-def _find_roots(kernel: Kernel) -> dict[Value, tuple[Value, int]]:
-    """Of each i32 or i64 that is another one plus a small constant, which and how much."""
-    constants = constants_of(kernel)
-    roots: dict[Value, tuple[Value, int]] = {}
-    for op in walk(kernel.body):
-        if op.name not in ("iadd", "isub") or op.result.type not in (i32, i64):
-            continue
-        ways = [(op.operands[0], op.operands[1])]
-        if op.name == "iadd":
-            ways.append((op.operands[1], op.operands[0]))
-        for value, by in ways:
-            if by in constants:
-                root, offset = roots.get(value, (value, 0))
-                offset += int(constants[by]) * (1 if op.name == "iadd" else -1)
-                if abs(offset) <= _REACH:
-                    roots[op.result] = (root, offset)
-    return roots
 
 
 def _wrap(t: Scalar, number: int) -> int:

@@ -14,8 +14,8 @@ from heald.codegen.memory import conjunction
 from heald.codegen.wide.body import WideBody
 from heald.codegen.wide.checks import escape_unless
 from heald.codegen.wide.places import Access
-from heald.ir import MEMORY, Op, Region, Value
-from heald.passes.facts import is_guarded
+from heald.ir import Op, Region, Value
+from heald.passes.guards_ahead import guards_ahead
 from heald.types import Scalar, i32
 
 _HALF = 1 << 31
@@ -137,11 +137,11 @@ def _launch_condition(
     """
     w = body.writer
     step = body.step(root)
-    assert step == 1
+    assert step is not None
     low, limits = 0, []
     for one in stretches:
         low = min(low, one.low)
-        last = one.high + body.width - 1
+        last = one.high + step * (body.width - 1)
         limits.append(w.ins(f"sub i64 {one.access.names.extents[one.axis]}, {last}"))
     least = reduce(lambda a, b: w.ins(f"call i64 @llvm.smin.i64(i64 {a}, i64 {b})"), limits)
     room = w.ins(f"add i64 {least}, {low}")
@@ -189,18 +189,10 @@ def check_ahead(body: WideBody, region: Region, position: int) -> None:
     A guard that fails before the kernel's first effect starts the threads anew, and those of a
     region run certainly (or the threads end before), so it is not too early.
     """
-    later = {v for op in region.ops[position:] for v in op.results}
     found: dict[tuple[Value, int, Value], Stretch] = {}
-    for op in region.ops[position:]:
-        if op.name not in MEMORY or not is_guarded(op) or op in body.ahead:
-            continue
-        if op.operands[0] in later:
-            continue
-        stretches = _stretches(body, op)
-        if any(one.root in later for one in stretches):
-            continue
+    for op in guards_ahead(region, position, body.ahead, body.root_of):
         body.ahead.add(op)
-        for one in stretches:
+        for one in _stretches(body, op):
             known = found.setdefault((one.access.array, one.axis, one.root), one)
             known.low, known.high = min(known.low, one.low), max(known.high, one.high)
     conditions = conditions_of(body, found.values())

@@ -13,6 +13,7 @@ from heald.artifact import FaultKind
 from heald.codegen.body import FAULT_PLACE, HEADER, THREAD
 from heald.codegen.faults import MAX_RANK
 from heald.codegen.wide.body import LANES_FAULTED, WideBody
+from heald.diagnostics import InternalError
 from heald.ir import Op
 
 ESCAPE = "escape"
@@ -87,7 +88,13 @@ def record(
     index: Sequence[str] = (),
     shape: Sequence[str] = (),
 ) -> None:
-    """Record a fault of the lanes of a mask; ``index`` and ``shape`` are vectors of i64."""
+    """Record a fault of the lanes of a mask; ``index`` and ``shape`` are vectors of i64.
+
+    Raises:
+        InternalError: the lanes are those of a GPU; ``coarsen`` keeps such kernels as they are.
+    """
+    if body.gpu:
+        raise InternalError(f"the lanes of {body.kernel.name} would have to record faults")
     w = body.writer
     words = list(zip(index, shape, strict=True))[:MAX_RANK]
     whole = f"<{body.width} x i64>"

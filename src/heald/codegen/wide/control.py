@@ -20,7 +20,8 @@ from heald.codegen.writer import Join
 from heald.diagnostics import InternalError
 from heald.ir import ATOMICS, MEMORY, Op, Region, Value, walk
 from heald.ops import TABLE
-from heald.passes.facts import is_guarded, is_pure
+from heald.passes.coalesce import is_plain_arm
+from heald.passes.facts import is_guarded
 from heald.passes.uniformity import has_effect
 from heald.types import Scalar, b1
 
@@ -82,8 +83,6 @@ def _emit_plain(body: WideBody, op: Op) -> None:
             emit_subview(body, op)
         case "extract":
             emit_extract(body, op)
-            if body.unit:
-                body.compact.add(op.result)
         case "tid":
             emit_tid(body, op)
         case "launch_dim":
@@ -136,23 +135,13 @@ def _emit_if(body: WideBody, op: Op) -> None:
         _uniform_if(body, op)
         return
     tests = tests_of(body, op.operands[0])
-    plain = [_is_plain(region) for region in op.regions]
+    plain = [is_plain_arm(region) for region in op.regions]
     if body.mask is not None or all(plain):
         _masked_if(body, op, plain, None)
     elif tests is not None and not body.is_late(op) and not body.depth:
         _border_if(body, op, tests)
     else:
         _split_if(body, op, plain, tests)
-
-
-def _is_plain(region: Region) -> bool:
-    """Can any lane run all of it, whether it is meant to or not?"""
-    return all(
-        op.name in ("yield", "if", "assume")
-        or is_pure(op)
-        or (op.name in TABLE and not is_guarded(op) and bool(op.results))
-        for op in walk(region)
-    )
 
 
 def _arm(body: WideBody, region: Region, end: Join, results: Sequence[Value]) -> None:

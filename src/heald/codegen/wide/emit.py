@@ -5,7 +5,7 @@ from __future__ import annotations
 from heald.codegen.aliases import Aliases
 from heald.codegen.body import THREAD, parameter_leaves
 from heald.codegen.locations import Locations, Places
-from heald.codegen.ranges import ARGUMENTS
+from heald.codegen.ranges import ARGUMENTS, body_arguments
 from heald.codegen.threads import coordinate
 from heald.codegen.wide.body import WideBody, lane_constants
 from heald.codegen.wide.checks import ESCAPE, PART, flag_allocas
@@ -65,6 +65,40 @@ def _vector(kernel: Kernel) -> int:
     assert isinstance(width, int)
     assert isinstance(vectors, int)
     return width // vectors
+
+
+def lanes_function(kernel: Kernel, places: Places | None, aliases: Aliases, name: str) -> list[str]:
+    """The function that runs several threads of a launch in one of a GPU.
+
+    It gives whether it has run them: before its first effect it may find that each must run by
+    itself.
+    """
+    width = kernel.attrs["width"]
+    assert isinstance(width, int)
+    body = WideBody(
+        kernel,
+        places,
+        gpu=True,
+        aliases=aliases,
+        writer=WideWriter(width, direct=True),
+        width=width,
+    )
+    body.apart = ESCAPE
+    w = body.writer
+    w.start("begin")
+    emit_region(body, kernel.body)
+    w.place = "" if places is None else places.at(kernel.span)
+    w.do("ret i1 true")
+    if body.escapes:
+        w.start(ESCAPE)
+        w.do("ret i1 false")
+    arguments = body_arguments(launch_rank(kernel), parameter_leaves(kernel))
+    place = "" if places is None else places.of_body()
+    return [
+        f"define internal i1 @{name}({arguments}) #0{place} {{",
+        *w.lines,
+        "}",
+    ]
 
 
 def _body(kernel: Kernel, places: Places | None, aliases: Aliases, width: int) -> WideBody:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from heald.artifact import FaultKind
 from heald.codegen.atomics import update
 from heald.codegen.body import zeros_of
-from heald.codegen.memory import element, load_scalar, store_scalar
+from heald.codegen.memory import element, element_alignment, load_scalar, store_scalar
 from heald.codegen.spelling import memory_type, scalar_type
 from heald.codegen.wide import groups
 from heald.codegen.wide.body import WideBody
@@ -69,7 +69,7 @@ def _load(body: WideBody, group: Sequence[Op], access: Access) -> list[str]:
     if access.is_shared_address(body):
         return [_load_shared(body, op, access) for op in group]
     packed = groups.load_packed(body, group, access)
-    if packed is None and (body.mask is not None or access.lane_step(body) is None):
+    if packed is None and not body.gpu and (body.mask or access.lane_step(body) is None):
         packed = groups.gather_packed(body, group, access)
     return packed if packed is not None else _scattered(body, group, access)
 
@@ -77,7 +77,7 @@ def _load(body: WideBody, group: Sequence[Op], access: Access) -> list[str]:
 def _load_shared(body: WideBody, op: Op, access: Access) -> str:
     scalar, offset = element(op)
     place = first_address(body, access, offset)
-    more = body.notes(access.array)
+    more = body.load_notes(op)
     return load_scalar(body, scalar, place, frozen=op.result in body.deciding, more=more)
 
 
@@ -105,20 +105,26 @@ def _move_evenly(body: WideBody, op: Op, t: Scalar, first: str, step: int) -> li
 
     Processors that gather do not foresee what a gather needs next, so streams of structs crawl.
     """
-    w, kind, more = body.writer, memory_type(t), body.notes(op.operands[0])
-    whole = f"<{body.width} x {kind}>"
-    loads = op.name == "load"
+    places = [first]
+    for lane in range(1, body.width):
+        places.append(body.writer.ins(f"getelementptr i8, ptr {first}, i64 {lane * step}"))
+    return _move_singly(body, op, t, places)
+
+
+def _move_singly(body: WideBody, op: Op, t: Scalar, places: Sequence[str]) -> list[str]:
+    """The element of each lane by itself."""
+    w, kind = body.writer, memory_type(t)
+    whole, loads = f"<{body.width} x {kind}>", op.name == "load"
+    more = body.load_notes(op) if loads else body.notes(op.operands[0])
+    align = element_alignment(body, t)
     vector = "poison" if loads else to_memory(body, t, body.vector(op.operands[-1]))
-    for lane in range(body.width):
-        place = first
-        if lane:
-            place = w.ins(f"getelementptr i8, ptr {first}, i64 {lane * step}")
+    for lane, place in enumerate(places):
         if loads:
-            one = w.ins(f"load {kind}, ptr {place}, align 1{more}")
+            one = w.ins(f"load {kind}, ptr {place}, align {align}{more}")
             vector = w.ins(f"insertelement {whole} {vector}, {kind} {one}, i64 {lane}")
         else:
             one = w.ins(f"extractelement {whole} {vector}, i64 {lane}")
-            w.do(f"store {kind} {one}, ptr {place}, align 1{more}")
+            w.do(f"store {kind} {one}, ptr {place}, align {align}{more}")
     return [pinned(body, op, t, vector)] if loads else []
 
 
@@ -144,6 +150,8 @@ def _move_dense(body: WideBody, op: Op, t: Scalar, place: str) -> list[str]:
 
 def _move_each(body: WideBody, op: Op, t: Scalar, places: str) -> list[str]:
     """Gather or scatter."""
+    if body.gpu:  # which have no instruction for it
+        return _move_singly(body, op, t, _lane_names(body, places))
     w, width, more = body.writer, body.width, body.notes(op.operands[0])
     whole, pointers = f"<{width} x {memory_type(t)}>", f"<{width} x ptr>"
     name = f"v{width}{groups.suffix(t)}.v{width}p0"
@@ -156,6 +164,12 @@ def _move_each(body: WideBody, op: Op, t: Scalar, places: str) -> list[str]:
     arguments = f"{whole} {value}, {pointers} {places}, i32 1, {mask}"
     w.do(f"call void @llvm.masked.scatter.{name}({arguments}){more}")
     return []
+
+
+def _lane_names(body: WideBody, pointers: str) -> list[str]:
+    whole = f"<{body.width} x ptr>"
+    lanes = range(body.width)
+    return [body.writer.ins(f"extractelement {whole} {pointers}, i64 {lane}") for lane in lanes]
 
 
 def pinned(body: WideBody, op: Op, t: Scalar, name: str) -> str:
@@ -242,6 +256,10 @@ def _update_lanes(body: WideBody, op: Op, access: Access) -> None:
     shared = access.is_shared_address(body)
     place = first_address(body, access, offset) if shared else lane_addresses(body, access, offset)
     value = body.vector(op.operands[-1])
+    if body.gpu:
+        places = [place] * body.width if shared else _lane_names(body, place)
+        _update_singly(body, op, scalar, places)
+        return
     every = -1 if body.width == 64 else (1 << body.width) - 1
     bits = str(every) if body.mask is None else body.bits_of(body.mask)
     before = w.block
@@ -262,3 +280,14 @@ def _update_lanes(body: WideBody, op: Op, access: Access) -> None:
     w.do(f"br label %{head}")
     w.close_head(mark, [left], ["i64"], [(before, [bits]), (w.block, [rest])])
     w.start(end)
+
+
+def _update_singly(body: WideBody, op: Op, t: Scalar, places: Sequence[str]) -> None:
+    """Lane by lane, without a loop; no lane is left out."""
+    w = body.writer
+    value, whole = body.vector(op.operands[-1]), scalar_type(t, body.width)
+    w.width = 1
+    for lane, place in enumerate(places):
+        given = w.ins(f"extractelement {whole} {value}, i64 {lane}")
+        update(body, op, t, place, [given])
+    w.width = body.width

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from heald.codegen.body import ArrayNames
-from heald.codegen.memory import is_shared
+from heald.codegen.memory import Place, address, is_shared, moved
 from heald.codegen.wide.body import WideBody, lane_constants
 from heald.ir import Op, Value
 from heald.types import Array, i32
@@ -60,22 +60,12 @@ class Access:
 
 def first_address(body: WideBody, access: Access, offset: int) -> str:
     """The address of the first lane's element, or of the leaf ``offset`` bytes into it."""
-    w = body.writer
-    terms = []
-    for value, stride in zip(access.index, access.names.strides, strict=True):
-        position = body.position(value)
-        if position != "0":
-            terms.append(w.ins(f"mul i64 {position}, {stride}"))
-    return _moved(body, access.names.pointer, terms, offset)
-
-
-def _moved(body: WideBody, pointer: str, terms: Sequence[str], offset: int) -> str:
-    w = body.writer
-    parts = [*terms, str(offset)] if offset else list(terms)
-    if not parts:
-        return pointer
-    total = reduce(lambda a, b: w.ins(f"add i64 {a}, {b}"), parts)
-    return w.ins(f"getelementptr i8, ptr {pointer}, i64 {total}")
+    if body.gpu:
+        roots = [body.launch_index(value) for value in access.index]
+        index = [Place(body.extend(root), more) for root, more in roots]
+    else:
+        index = [Place(body.position(value)) for value in access.index]
+    return address(body, access.names, index, offset)
 
 
 def lane_addresses(body: WideBody, access: Access, offset: int, lane_bytes: int = 0) -> str:
@@ -96,11 +86,11 @@ def lane_addresses(body: WideBody, access: Access, offset: int, lane_bytes: int 
         else:
             varying.append((value, stride))
     if body.has_lane_pointers(access.array):
-        moved = [body.spread("i64", term) for term in shared]
+        steps = [body.spread("i64", term) for term in shared]
         if lane_bytes:
-            moved.append(lane_constants("i64", [k * lane_bytes for k in range(body.width)]))
-        return _from_pointers(body, access, varying, moved, offset)
-    base = _moved(body, access.names.pointer, shared, offset)
+            steps.append(lane_constants("i64", [k * lane_bytes for k in range(body.width)]))
+        return _from_pointers(body, access, varying, steps, offset)
+    base = moved(body, access.names.pointer, shared, offset)
     whole = f"<{body.width} x {'i32' if narrow else 'i64'}>"
     if narrow and len(varying) == 1 and not lane_bytes and int_or_none(varying[0][1]) in _SCALES:
         position = w.ins(f"sext {whole} {_narrow(body, varying[0][0])} to <{body.width} x i64>")
@@ -131,7 +121,7 @@ def lane_offsets(body: WideBody, access: Access) -> tuple[str, str] | None:
             shared.append(w.ins(f"mul i64 {body.position(value)}, {stride}"))
         else:
             varying.append(_scaled(body, value, stride, narrow))
-    base = _moved(body, access.names.pointer, shared, 0)
+    base = moved(body, access.names.pointer, shared, 0)
     whole = f"<{body.width} x {'i32' if narrow else 'i64'}>"
     total = reduce(lambda a, b: w.ins(f"add {whole} {a}, {b}"), varying)
     if narrow:

@@ -20,10 +20,14 @@ _FLOAT_DIVISION_BITS = 32
 
 
 class WideWriter(Writer):
-    """A writer whose integer divisions of vectors go through floats, which processors have."""
+    """A writer whose integer divisions of vectors go through floats, which processors have.
 
-    def __init__(self, width: int) -> None:
+    Not on GPUs (``direct``), which compute with vectors number by number.
+    """
+
+    def __init__(self, width: int, *, direct: bool = False) -> None:
         super().__init__(width)
+        self.direct = direct
         self.divides_by_constant = False
 
     def divide(self, how: str, t: Scalar, lhs: str, rhs: str) -> str:
@@ -33,7 +37,8 @@ class WideWriter(Writer):
         or is one, so rounding it to 53 bits does not reach that integer; 16-bit integers and 24
         bits are alike.
         """
-        if self.width == 1 or t.bits > _FLOAT_DIVISION_BITS or self.divides_by_constant:
+        plain = self.direct or self.divides_by_constant
+        if plain or self.width == 1 or t.bits > _FLOAT_DIVISION_BITS:
             return super().divide(how, t, lhs, rhs)
         signed, whole = t.kind == "i", self.type(t)
         real = "double" if t.bits > 16 else "float"

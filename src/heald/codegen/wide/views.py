@@ -12,7 +12,7 @@ from functools import reduce
 
 from heald.artifact import FaultKind
 from heald.codegen.body import ArrayNames, types_of
-from heald.codegen.memory import address, allocate, axis_of, conjunction, is_shared
+from heald.codegen.memory import Place, address, allocate, axis_of, conjunction, is_shared
 from heald.codegen.resources import locate, nothing, read_slot
 from heald.codegen.views import Axis, view_axis
 from heald.codegen.wide.body import WideBody
@@ -99,7 +99,7 @@ def _shared_view(body: WideBody, op: Op) -> None:
             return ["0"] * len(kept)
 
         extents = list(checked(body, op, good, lambda: extents, fail, ["i64"] * len(kept)))
-    place = address(body, source, [axis.start for axis in axes])
+    place = address(body, source, [Place(axis.start) for axis in axes])
     body.names[op.result] = (place, *extents, *(stride for _, stride in kept))
 
 

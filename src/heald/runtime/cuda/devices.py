@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from threading import RLock
 
 from heald.diagnostics import DeviceError, InternalError
@@ -40,7 +40,7 @@ class Gpu:
         self.driver("cuDeviceGetAttribute", ctypes.byref(value), ctypes.c_int(which), self._handle)
         return value.value
 
-    @property
+    @cached_property
     def processors(self) -> int:
         """How many multiprocessors it has."""
         return self._attribute(_PROCESSORS)

@@ -33,6 +33,8 @@ _SLOT = struct.Struct("<10q")
 _NO_FAULT = _FAULT_HEAD.pack(abi.NO_THREAD, 0, 0)
 _MOST_BLOCKS = (1 << 31) - 1
 _THREADS_OF_FUNCTION = 0
+_RESIDENT = 2048
+"""Threads that a multiprocessor holds."""
 _RESOURCE_OPS = frozenset({"resource_array", "resource_scalar"})
 
 
@@ -197,7 +199,7 @@ def launch_cuda(
     if total == 0:
         return LaunchOutcome()
     threads = min(block_dim, code.threads)
-    blocks = -(-total // threads)
+    blocks = -(-grid_threads(artifact, dims, gpu_of(device).processors) // threads)
     if blocks > _MOST_BLOCKS:
         message = (
             f"{total:,} threads are {blocks:,} blocks, more than the {_MOST_BLOCKS:,} of a GPU"
@@ -221,6 +223,16 @@ def launch_cuda(
         finally:
             table.let_go(held)
         return LaunchOutcome(fault, board.printed(artifact) if artifact.formats else PrintOutput())
+
+
+def grid_threads(artifact: Artifact, dims: Sequence[int], processors: int) -> int:
+    """Threads of the grid for a launch: fewer than it has only where they still fill the GPU."""
+    total = prod(dims)
+    if artifact.lanes is not None and artifact.rank:
+        threads = artifact.lanes.grid(dims, artifact.rank)
+        if threads >= processors * _RESIDENT:
+            return threads
+    return total
 
 
 def _start(call: Driver, code: CudaCode, blocks: int, threads: int, block: bytes) -> None:

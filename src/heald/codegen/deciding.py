@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from heald.ir import ATOMICS, LOOPS, Kernel, Op, Value, walk
-from heald.passes.facts import DIVISIONS
+from heald.ir import ATOMICS, Kernel, Op, Value, walk
+from heald.passes.array_roots import flows
+from heald.passes.facts import DIVISIONS, space_of
 
 _HANDLES = frozenset({"resource_array", "resource_scalar"})
 
@@ -31,8 +32,8 @@ def _deciding_operands(op: Op) -> Iterator[Value]:
     match op.name:
         case "load" | "resource_array" | "resource_scalar" | "dim" | "stride":
             yield from op.operands
-        case "store":
-            yield from op.operands[:-1]
+        case "store":  # what goes to a local array may come back as anything
+            yield from op.operands if space_of(op) == "local" else op.operands[:-1]
         case name if name in ATOMICS or name in _HANDLES or name == "subview":
             yield from op.operands
         case name if name in DIVISIONS:
@@ -46,31 +47,15 @@ def _deciding_operands(op: Op) -> Iterator[Value]:
 
 
 def _sources(kernel: Kernel) -> dict[Value, list[Value]]:
-    """From each value to those that it is computed from; loads end the chain."""
+    """From each value to those that it is computed from; loads end the chain.
+
+    The conditions of branches and loops decide by themselves.
+    """
     sources: dict[Value, list[Value]] = {}
     for op in walk(kernel.body):
-        if op.regions:
-            _carry(op, sources)
-        elif op.name != "load":
+        if not op.regions and op.name != "load":
             for result in op.results:
-                sources[result] = list(op.operands)
+                sources.setdefault(result, []).extend(op.operands)
+    for source, target in flows(kernel):
+        sources.setdefault(target, []).append(source)
     return sources
-
-
-def _carry(op: Op, sources: dict[Value, list[Value]]) -> None:
-    """Results and region arguments come from what is yielded and carried in."""
-    count = len(op.results)
-    ends = [region.terminator for region in op.regions]
-    if op.name in LOOPS:
-        inits = op.operands[len(op.operands) - count :]
-        rows = [region.args[len(region.args) - count :] for region in op.regions]
-        rows.append(op.results)
-        for k in range(count):
-            ways = [inits[k], ends[-1].operands[k]]
-            for row in rows:
-                sources[row[k]] = ways
-        if op.name == "for":
-            sources[op.regions[0].args[0]] = list(op.operands[:3])
-    else:
-        for k, result in enumerate(op.results):
-            sources[result] = [op.operands[0], *(end.operands[k] for end in ends)]
