@@ -33,3 +33,45 @@ def locals_(a: wp.array(dtype=float)):
     u: wp.float64 = 1.0
     u = wp.vec3()  #~ H0201
     t: "not a type" = 1  #~ H0207
+
+
+@wp.func
+def gives_text(x: float) -> str:  #~ H0207
+    return x
+
+
+@wp.func
+def gives_unknown(x: float) -> undefined:  #~ H0207
+    return x
+
+
+@wp.func
+def gives_more(x: float) -> int:
+    return x  #~ H0105
+
+
+@wp.func
+def gives_two(x: float) -> tuple[float, int]:
+    if x > 0.0:
+        return x, 2
+    return x  #~ H0105
+
+
+@wp.func
+def gives_nothing(x: float) -> float:  #~ H0105
+    pass
+
+
+@wp.func
+def gives_something(x: float) -> None:
+    return 1.0  #~ H0105
+
+
+@wp.kernel
+def results(a: wp.array(dtype=float)):
+    gives_text(a[0])
+    gives_unknown(a[0])
+    gives_more(a[0])
+    gives_two(a[0])
+    gives_nothing(a[0])
+    gives_something(a[0])

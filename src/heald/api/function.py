@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from heald.api.calls import HostCall
 from heald.api.edge import at_edge
 from heald.diagnostics import Diagnostic, TypingError
-from heald.frontend import remember
+from heald.frontend import own_signature, remember
 
 _REGISTRY: dict[tuple[str, str], Function] = {}
 """Functions by module and qualified name, so that a second definition adds an overload."""
@@ -57,7 +56,7 @@ class Function:
         self._host = self._host_call()
 
     def _host_call(self) -> HostCall:
-        names = list(inspect.signature(self.func).parameters) if self.updates else []
+        names = list(own_signature(self._functions[0]).parameters) if self.updates else []
         positions = [names.index(name) for name in self.updates]
         return HostCall(self.key, lambda: self._functions, positions)
 
@@ -69,7 +68,7 @@ class Function:
         return self._host(*args)
 
     def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        bound = inspect.signature(self._functions[0]).bind(*args, **kwargs)
+        bound = own_signature(self._functions[0]).bind(*args, **kwargs)
         bound.apply_defaults()
         return bound.args
 
@@ -79,7 +78,7 @@ class Function:
 
 def _annotations(function: FunctionType) -> tuple[str, ...]:
     """What tells overloads apart: the types of the parameters, not their names."""
-    return tuple(str(p.annotation) for p in inspect.signature(function).parameters.values())
+    return tuple(str(p.annotation) for p in own_signature(function).parameters.values())
 
 
 def func(

@@ -24,7 +24,7 @@ import numpy as np
 
 from heald.artifact.serialise import to_plain
 from heald.driver.cache_store import note
-from heald.frontend import captured_value, outline_of, signature_of
+from heald.frontend import captured_value, outline_of, own_signature, results_of, signature_of
 from heald.types import Array, Scalar, Struct, Type, as_concrete
 
 Description = tuple[Any, ...]
@@ -84,7 +84,7 @@ class _Describer:
         if outline is None:
             raise _OpaqueError(f"the source of '{function.__qualname__}' is not available")
         if is_kernel:
-            parameters: Description = tuple(inspect.signature(function).parameters)
+            parameters: Description = tuple(own_signature(function).parameters)
         elif signature is None:
             raise _OpaqueError(f"an annotation of '{function.__qualname__}' has no value")
         else:
@@ -92,6 +92,7 @@ class _Describer:
                 (name, kind, self.value(pattern), self.value(default))
                 for name, kind, pattern, default in signature
             )
+            parameters = (parameters, self.value(results_of(function)))
         place = (function.__name__, outline.file, outline.line, outline.text)
         captured = tuple((path, self._read(function, path)) for path in outline.paths)
         return ("function", place, parameters, captured)

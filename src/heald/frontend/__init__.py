@@ -1,11 +1,11 @@
 """Python source to WIR: names, types, overloads, inlining, SSA, contraction.  See
 ``docs/language.md``."""
 
-from heald.frontend.dependencies import captured_value, outline_of, signature_of
+from heald.frontend.dependencies import captured_value, outline_of, results_of, signature_of
 from heald.frontend.lower import lower_call, lower_kernel, parameter_patterns
 from heald.frontend.machine import intrinsic
 from heald.frontend.session import Options, Resolver
-from heald.frontend.sources import read_source, remember
+from heald.frontend.sources import own_signature, read_source, remember
 
 __all__ = [
     "Options",
@@ -15,8 +15,10 @@ __all__ = [
     "lower_call",
     "lower_kernel",
     "outline_of",
+    "own_signature",
     "parameter_patterns",
     "read_source",
     "remember",
+    "results_of",
     "signature_of",
 ]

@@ -14,9 +14,11 @@ from types import FunctionType
 from typing import Any
 
 from heald.diagnostics import CompileError
+from heald.frontend.returns import result_patterns
 from heald.frontend.sources import (
     Definition,
     declared_parameters,
+    declared_result,
     definition_of,
     read_source,
     tree_of,
@@ -97,3 +99,12 @@ def signature_of(function: FunctionType) -> tuple[tuple[str, str, Pattern | None
     if any(parameter.problem for parameter in declared):
         return None
     return tuple((p.name, p.kind.name, as_type(p.annotation), p.default) for p in declared)
+
+
+def results_of(function: FunctionType) -> tuple[Pattern | None, ...] | str | None:
+    """The annotated types of what a function gives; why there are none where an annotation cannot
+    be evaluated; None where there is no annotation."""
+    declared = declared_result(function)
+    if declared is not None and declared.problem:
+        return declared.problem
+    return result_patterns(function)

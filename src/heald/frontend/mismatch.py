@@ -12,7 +12,7 @@ from heald.diagnostics import Note
 from heald.frontend.intrinsics import Arguments
 from heald.frontend.operands import Literal, Operand, Refused, describe, describe_type
 from heald.frontend.session import Session, near_miss
-from heald.frontend.sources import ParameterSource, parameters_of
+from heald.frontend.sources import ParameterSource, own_signature, parameters_of
 from heald.ir import Value
 from heald.types import (
     Array,
@@ -168,36 +168,37 @@ def signature_text(function: FunctionType) -> str:
     for p in parameters_of(function):
         pattern = pattern_of(p)
         parts.append(
-            f"{p.name}: {_pattern_text(pattern)}" + (f" = {p.default!r}" if p.has_default else "")
+            f"{p.name}: {pattern_text(pattern)}" + (f" = {p.default!r}" if p.has_default else "")
         )
     return f"({', '.join(parts)})"
 
 
 def result_text(function: FunctionType) -> str:
     """`` -> float32`` of a function that says what it gives, else nothing."""
-    annotation = inspect.signature(function).return_annotation
+    annotation = own_signature(function).return_annotation
     if annotation is inspect.Signature.empty:
         return ""
-    return f" -> {_pattern_text(as_type(annotation))}"
+    return f" -> {pattern_text(as_type(annotation))}"
 
 
-def _pattern_text(pattern: Pattern) -> str:
+def pattern_text(pattern: Pattern | None) -> str:
+    """A pattern as users write it."""
     match pattern:
         case TypeClass(name, members):
             return name if name in _PUBLIC else " or ".join(t.public for t in members)
         case VectorPattern(dtype, length):
-            return f"vector(length={_extent_text(length)}, dtype={_pattern_text(dtype)})"
+            return f"vector(length={_extent_text(length)}, dtype={pattern_text(dtype)})"
         case MatrixPattern(dtype, rows, cols):
             shape = f"({_extent_text(rows)}, {_extent_text(cols)})"
-            return f"matrix(shape={shape}, dtype={_pattern_text(dtype)})"
+            return f"matrix(shape={shape}, dtype={pattern_text(dtype)})"
         case QuaternionPattern(dtype):
-            return f"quaternion(dtype={_pattern_text(dtype)})"
+            return f"quaternion(dtype={pattern_text(dtype)})"
         case TransformPattern(dtype):
-            return f"transformation(dtype={_pattern_text(dtype)})"
+            return f"transformation(dtype={pattern_text(dtype)})"
         case ArrayPattern(dtype, ndim):
-            return f"array(dtype={_pattern_text(dtype)}, ndim={_extent_text(ndim)})"
+            return f"array(dtype={pattern_text(dtype)}, ndim={_extent_text(ndim)})"
         case IndexedPattern(dtype, ndim):
-            return f"indexedarray(dtype={_pattern_text(dtype)}, ndim={_extent_text(ndim)})"
+            return f"indexedarray(dtype={pattern_text(dtype)}, ndim={_extent_text(ndim)})"
     t = as_concrete(pattern)
     return "Any" if t is None else describe_type(t)
 

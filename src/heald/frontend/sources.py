@@ -164,9 +164,10 @@ def _shared(*lines: str) -> Lines:
 
 
 def _annotation_names(tree: AnyFunction) -> set[str]:
-    """Every name in an annotation of a parameter or a local, strings included."""
+    """Every name in an annotation of a parameter, a local or the result, strings included."""
     found = [a.annotation for a in ast.walk(tree.args) if isinstance(a, ast.arg)]
     found += [n.annotation for n in ast.walk(tree) if isinstance(n, ast.AnnAssign)]
+    found.append(tree.returns)
     names: set[str] = set()
     for annotation in found:
         for node in ast.walk(annotation) if annotation else ():
@@ -193,7 +194,8 @@ def _defining_scope(function: FunctionType, names: set[str]) -> dict[str, Any]:
 
 
 def _key_of(function: FunctionType) -> tuple[str, int]:
-    return function.__name__, function.__code__.co_firstlineno
+    code = function.__code__  # its name stays what it was when wrappers take another's
+    return code.co_name, code.co_firstlineno
 
 
 def read_source(function: FunctionType) -> FunctionSource:
@@ -380,15 +382,23 @@ _SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _DECLARED: WeakKeyDictionary[FunctionType, tuple[Declared, ...]] = WeakKeyDictionary()
 """A cache: parameters of functions that live, their string annotations evaluated once."""
 
+_RESULTS: WeakKeyDictionary[FunctionType, Declared | None] = WeakKeyDictionary()
+"""A cache: what functions say that they give."""
+
 _PARAMETERS: WeakKeyDictionary[FunctionType, tuple[ParameterSource, ...]] = WeakKeyDictionary()
 """A cache: the same with their places."""
+
+
+def own_signature(function: FunctionType) -> inspect.Signature:
+    """What a function takes by itself, where it wraps another one: its own body is compiled."""
+    return inspect.signature(function, follow_wrapped=False)
 
 
 def declared_parameters(function: FunctionType) -> tuple[Declared, ...]:
     """The parameters of a function with string annotations resolved, without reading its source."""
     found = _DECLARED.get(function)
     if found is None:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = own_signature(function).parameters.values()
         found = tuple(_declare(function, p) for p in parameters)
         if not any(p.problem for p in found):
             _DECLARED[function] = found
@@ -396,13 +406,37 @@ def declared_parameters(function: FunctionType) -> tuple[Declared, ...]:
 
 
 def _declare(function: FunctionType, parameter: inspect.Parameter) -> Declared:
-    annotation, problem = parameter.annotation, ""
-    if isinstance(annotation, str):
-        try:
-            annotation = eval(annotation, _namespace(function, _definition_of(function)[1]))
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
-            problem = str(error) or type(error).__name__
+    annotation, problem = _evaluate(function, parameter.annotation)
     return Declared(parameter.name, annotation, parameter.default, parameter.kind, problem)
+
+
+def _evaluate(function: FunctionType, annotation: Any) -> tuple[Any, str]:
+    """An annotation, a string evaluated; with why it has no value where it has none."""
+    if not isinstance(annotation, str):
+        return annotation, ""
+    try:
+        return eval(annotation, _namespace(function, _definition_of(function)[1])), ""
+    except Exception as error:  # noqa: BLE001 - user code may raise anything
+        return annotation, str(error) or type(error).__name__
+
+
+def declared_result(function: FunctionType) -> Declared | None:
+    """What a function says that it gives; None where it says nothing.
+
+    Functions of the library say what their callers see, without the arguments that they update,
+    and count as saying nothing.
+    """
+    if function not in _RESULTS:
+        annotation = function.__annotations__.get("return", _MISSING)
+        if annotation is _MISSING or function.__module__.startswith("heald.library."):
+            _RESULTS[function] = None
+        else:
+            value, problem = _evaluate(function, annotation)
+            found = Declared("return", value, inspect.Parameter.empty, None, problem)
+            if problem:
+                return found
+            _RESULTS[function] = found
+    return _RESULTS[function]
 
 
 def parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
@@ -418,6 +452,16 @@ def parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
     return found
 
 
+def _how_to_name(function: FunctionType) -> str:
+    wrapped = getattr(function, "__wrapped__", None)
+    if not isinstance(wrapped, FunctionType):
+        return "name each parameter"
+    return (
+        f"name each parameter: this function wraps '{wrapped.__name__}', but its own body is what "
+        "would be compiled"
+    )
+
+
 def _parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
     source = read_source(function)
     arguments = source.tree.args
@@ -430,7 +474,7 @@ def _parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
                     f"'{star}{extra.arg}' is not supported: parameters of a kernel are fixed",
                     source.span(extra, None),
                     "collects any number of arguments",
-                    hint="name each parameter",
+                    hint=_how_to_name(function),
                 )
             )
     nodes = {a.arg: a for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}

@@ -37,6 +37,7 @@ from heald.frontend.places import (
     update_atomically,
     write_place,
 )
+from heald.frontend.returns import as_declared
 from heald.frontend.scan import assigned_names, is_docstring
 from heald.frontend.session import MAX_ERRORS, Session
 from heald.ir import Op, Value
@@ -473,6 +474,7 @@ def _return(s: Session, node: ast.Return) -> bool:
         s.builder.emit("return")
         return False
     operand: Operand = Several(()) if node.value is None else s.expression(node.value)
+    operand = as_declared(s, node, operand)
     if operand == Static(None):
         operand = Several(())
     items = operand.items if isinstance(operand, Several) else (operand,)

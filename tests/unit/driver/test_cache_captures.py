@@ -306,6 +306,14 @@ def test_defaults_and_annotations_as_objects(writer: Writer) -> None:
     assert len(set(plain)) == 3
 
 
+def test_what_functions_say_that_they_give(writer: Writer) -> None:
+    source = "T = {t}\n@wp.func\ndef f(x: float) -> T: return x\n"
+    types = ("float", "wp.float64", "tuple[float, int]", "str", "None")
+    found = [description(writer, text(source.format(t=t), "a[i] = f(a[i])")) for t in types]
+    assert None not in found[:3]
+    assert len({*found} - {None}) == len(found) - found.count(None)
+
+
 def test_default_changed_afterwards(writer: Writer) -> None:
     source = "@wp.func\ndef f(x: float, y: float = 1.0): return x * y\n"
     kernel = text(source, "a[i] = f(a[i])")

@@ -455,3 +455,48 @@ def test_arguments_of_operators_are_evaluated_once_and_in_order() -> None:
     # An assignment evaluates its right side first, an update its target.
     assert log[1 : log[0] + 1].tolist() == [1, 2, 3, 0, 1, 4, 5, 6, 2, 8, 9, 10, 11, 12]
     assert a.tolist() == [7, 4, 0, 0]
+
+
+# ------------------------------------------------------------------------------- what they give
+
+
+@wp.func
+def wider(x: float) -> wp.float64:
+    if x > 1.0:
+        return 2
+    return x
+
+
+@wp.func
+def two(x: float) -> tuple[float, wp.int64]:
+    return int(x), 3
+
+
+@wp.func
+def alike(x: wp.Float) -> wp.Float:
+    return x
+
+
+@wp.func
+def part(a: wp.array(dtype=float, ndim=2), i: int) -> wp.array(dtype=float):
+    return a[i]
+
+
+@wp.func
+def quoted(x: float) -> "wp.vec2":
+    return wp.vec2(x)
+
+
+@wp.kernel
+def declared(a: wp.array(dtype=float, ndim=2), d: wp.array(dtype=wp.float64)):
+    x, y = two(a[0, 0])
+    d[0] = wider(a[0, 0]) + wp.float64(x) + wp.float64(y) + wp.float64(alike(a[0, 1]))
+    d[1] = wp.float64(part(a, 0)[1] + quoted(0.5).y)
+
+
+def test_results_take_the_types_that_functions_are_annotated_with() -> None:
+    a, d = np.array([[3.5, 0.25]], np.float32), np.zeros(2)
+    launch(declared, 1, a, d)
+    assert d.tolist() == [2 + 3 + 3 + 0.25, 0.75]
+    wir = lower(declared)
+    assert count_ops(wir, "scope") == 1  # both returns of `wider` are float64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import linecache
 import subprocess
@@ -253,6 +254,57 @@ def test_a_file_that_no_longer_parses(tmp_path: Path) -> None:
     linecache.checkcache()
     with pytest.raises(CompileError, match="no longer parses as Python"):
         lower(module.k)
+
+
+def wrapping(f: object) -> object:
+    @functools.wraps(f)
+    def inner(a: wp.array(dtype=float)):
+        a[0] = 2.0
+
+    return inner
+
+
+@wp.kernel
+@wrapping
+def wrapped(a: wp.array(dtype=float)):
+    a[0] = 1.0
+
+
+def test_a_wrapper_is_compiled_as_it_is_written() -> None:
+    assert wrapped.key == "wrapped"
+    a = wp.zeros(1)
+    wp.launch(wrapped, dim=1, inputs=[a])
+    assert a.list() == [2.0]
+    assert lower(wrapped).span.line == wrapping.__code__.co_firstlineno + 2
+
+
+def test_a_wrapper_that_takes_anything_is_refused() -> None:
+    found = refuse_text(
+        """
+        import functools
+
+        def logged(f):
+            @functools.wraps(f)
+            def inner(*args):
+                return f(*args)
+            return inner
+
+        @wp.kernel
+        @logged
+        def k(a: wp.array(dtype=float)):
+            pass
+        """
+    )
+    assert (found.code, pointed_at(found)) == ("H0104", "args")
+    assert "this function wraps 'k'" in found.hint
+
+
+def test_a_function_that_was_renamed() -> None:
+    def first(a: wp.array(dtype=float)):
+        a[0] = 1.0
+
+    first.__name__ = "second"
+    assert value(wp.kernel(first)) == 1.0
 
 
 def test_lambdas_and_coroutines() -> None:
