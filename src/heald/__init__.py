@@ -56,6 +56,8 @@ _PLACES = {
     "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch "
     "atomic_cas",
     "api.values": f"{_VALUES} vec mat",
+    "api.constants": "e E half_pi HALF_PI inf INF ln10 LN10 ln2 LN2 log10e LOG10E log2e LOG2E "
+    "nan NAN phi PHI pi PI tau TAU",
     "api.constructors": "vector matrix quaternion transformation",
     "runtime": "Device get_device set_device synchronize",
     "library.language": f"{_SCALARS} Float Int Scalar",

@@ -12,6 +12,7 @@ from typer.main import get_command
 
 import heald as wp
 from heald.cli.app import app
+from heald.cli.migration import CONSTRUCTS
 from heald.library.registry import load_topics
 
 PAGES = generated_pages()
@@ -95,6 +96,13 @@ def test_every_command_and_option_is_on_the_page_of_commands() -> None:
         for parameter in command.params:
             if parameter.name != "help" and parameter.param_type_name == "option":
                 assert f"`{'`, `'.join(parameter.opts)}`" in section
+
+
+def test_every_construct_of_migrate_has_the_section_that_reports_name() -> None:
+    for construct in CONSTRUCTS.values():
+        assert f" {{#{construct.key}}}\n" in PAGES["migrate.md"]
+        file = construct.docs.partition("#")[0]
+        assert not file or file in PAGES or file in WRITTEN
 
 
 def test_every_page_is_in_the_navigation_once() -> None:

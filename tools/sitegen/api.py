@@ -158,6 +158,8 @@ def _type_text(name: str, value: Any, scalars: dict[str, Any]) -> str:
         return "`True` or `False`" if name == "bool" else f"{scalars[name].bits} bits"
     if isinstance(value, TypeClass):
         return "in annotations: one of " + ", ".join(t.public for t in value.members)
+    if isinstance(value, float):
+        return f"the number {value!r}"
     text = (inspect.getdoc(value) or "").partition("\n")[0]
     made = re.fullmatch(r"\w+: heald\.(.*) on the host\.", text)
     return f"`wp.{made[1]}`" if made else text

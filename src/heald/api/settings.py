@@ -8,7 +8,8 @@ from typing import Any
 from heald.config import config, parse_setting
 from heald.diagnostics import Diagnostic, TypingError
 
-_NAMES = frozenset({"enable_backward", "fast_math", "mode", "safety", "strict_fp"})
+OPTION_NAMES = frozenset({"enable_backward", "fast_math", "mode", "safety", "strict_fp"})
+"""What `@wp.kernel(...)` and `wp.set_module_options` take."""
 
 
 class Settings(dict[str, Any]):
@@ -71,9 +72,9 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     """Settings with their values as ``wp.config`` keeps them."""
     found: dict[str, Any] = {}
     for name, value in given.items():
-        if name not in _NAMES:
+        if name not in OPTION_NAMES:
             message = f"there is no option '{name}' for kernels"
-            hint = f"the options are {', '.join(sorted(_NAMES))}"
+            hint = f"the options are {', '.join(sorted(OPTION_NAMES))}"
             raise TypingError(Diagnostic("H0707", message, hint=hint))
         try:
             found[name] = None if value is None else parse_setting(name, value)

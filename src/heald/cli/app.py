@@ -13,6 +13,8 @@ from heald.cli.builtins import builtin_lines
 from heald.cli.demo import check_demo, list_demos, run_demo
 from heald.cli.demos import DEMOS
 from heald.cli.dump import dump_kernel, find_kernel
+from heald.cli.migrate import FORMATS as MIGRATE_FORMATS
+from heald.cli.migrate import json_text, migrate_paths, text_lines
 from heald.cli.verify import FORMATS, replay_file, show, verify_targets
 from heald.diagnostics import HealdError
 from heald.driver import STAGES
@@ -159,6 +161,27 @@ def replay(
     except (HealdError, OSError) as error:
         raise fail(" ".join(str(error).split())) from None
     raise typer.Exit(int(wrong))
+
+
+@app.command()
+def migrate(
+    paths: Annotated[list[str], typer.Argument(help="file.py or folder")],
+    form: Annotated[str, typer.Option("--format", help=" | ".join(MIGRATE_FORMATS))] = "text",
+) -> None:
+    """List what to change in programs that were written for NVIDIA Warp.
+
+    Files are read, neither imported nor changed.  Exit code 0 when only spellings have to be
+    changed, 1 when something differs or is missing, 2 when a file cannot be read.
+    """
+    if form not in MIGRATE_FORMATS:
+        raise fail(f"no format '{form}'; the formats are {', '.join(MIGRATE_FORMATS)}")
+    result = migrate_paths(paths)
+    if form == "json":
+        print(json_text(result))
+    else:
+        for line in text_lines(result):
+            print(line)
+    raise typer.Exit(result.exit_code)
 
 
 def main() -> None:
