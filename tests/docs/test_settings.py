@@ -8,7 +8,9 @@ PAGE = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
 
 
 def test_every_setting_has_its_row() -> None:
-    lines = [line for line in PAGE.splitlines() if line.startswith("| `")]
+    lines = [
+        line for line in PAGE.splitlines() if line.startswith("| `") and "wp.config" not in line
+    ]
     rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines]
     assert all(row[3] for row in rows), "every row says what the setting means"
     defaults = {"kernel_cache_dir": "~/.cache/heald", "numa_node": ""}
