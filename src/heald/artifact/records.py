@@ -110,6 +110,8 @@ class Artifact:
         formats: print statements by op id.
         work: rough instructions a thread, for the serial threshold.
         lanes: how grids smaller than the launch run it, where they can.
+        grain: how many threads a core should take at a time, or a multiple of that, where some may
+            have much more to do than others; 0 where all do as much.
     """
 
     target: str
@@ -123,3 +125,4 @@ class Artifact:
     formats: dict[int, PrintFormat] = field(default_factory=dict)
     work: int = 0
     lanes: Lanes | None = None
+    grain: int = 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from heald.artifact import Access
-from heald.ir import ATOMICS, Kernel, Op, Region, Value, walk
+from heald.ir import ATOMICS, LOOPS, Kernel, Op, Region, Value, walk
 from heald.passes.array_roots import array_roots
+from heald.passes.dependence import behind
 
 
 def parameter_access(kernel: Kernel) -> tuple[Access, ...]:
@@ -51,6 +52,33 @@ def estimate_work(kernel: Kernel) -> int:
         if op.name == "const" and isinstance(op.attrs["value"], int)
     }
     return max(1, _work(kernel.body, constants))
+
+
+def is_uneven(kernel: Kernel) -> bool:
+    """May some threads run a loop much more often than others?
+
+    So it is where the number of iterations depends on the thread or on what is in memory.
+    """
+    makers = {v: op for op in walk(kernel.body) for v in op.results}
+    for op in walk(kernel.body):
+        if op.name in LOOPS and any(
+            v in makers and makers[v].name in _DIFFERING for v in _decisive(kernel, op, makers)
+        ):
+            return True
+    return False
+
+
+def _decisive(kernel: Kernel, loop: Op, makers: Mapping[Value, Op]) -> frozenset[Value]:
+    """The values that a number of iterations depends on."""
+    exits = [o for r in loop.regions for o in walk(r) if o.name in ("break", "return")]
+    if loop.name == "while":
+        return behind(kernel, [loop, *exits])
+    bounds = frozenset(loop.operands[:3])
+    return bounds | behind(kernel, [*exits, *(makers[v] for v in bounds if v in makers)])
+
+
+_DIFFERING = frozenset({"tid", "load", "resource_scalar", "resource_array", *ATOMICS})
+"""Ops that give each thread a value of its own."""
 
 
 def _work(region: Region, constants: Mapping[Value, int]) -> int:

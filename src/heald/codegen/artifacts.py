@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from heald.artifact import Artifact, LaunchCondition, Parameter, PrintFormat, Site
-from heald.codegen.access import estimate_work, parameter_access
+from heald.codegen.access import estimate_work, is_uneven, parameter_access
 from heald.codegen.compile import assembly, compile_object
 from heald.codegen.emit import llvm_text
 from heald.codegen.nvptx import gpu_text, lanes_of
@@ -58,6 +58,7 @@ def build(
         formats=formats_of(kernel),
         work=_work(kernel, wide),
         lanes=lanes_of(wide) if target.name == "cuda" else None,
+        grain=_lanes(wide) if is_uneven(kernel) else 0,
     )
 
 
@@ -66,9 +67,14 @@ def _work(kernel: Kernel, wide: Kernel | None) -> int:
 
     Streams of several vectors take as many instructions for each.
     """
+    return max(1, estimate_work(kernel) // min(_lanes(wide), 16))
+
+
+def _lanes(wide: Kernel | None) -> int:
+    """Threads that run side by side."""
     width = 1 if wide is None else wide.attrs.get("width", 1)
     assert isinstance(width, int)
-    return max(1, estimate_work(kernel) // min(width, 16))
+    return width
 
 
 def _code(kernel: Kernel, entry: str, target: Target, wide: Kernel | None, level: int) -> bytes:

@@ -19,7 +19,7 @@ _TYPES: tuple[Type, ...] = (Array(u8, 1), i64, f64, f32, i32, b1)
 _NUMBERS = (-0.3, 1.1, -70000, True)
 _SIGNATURE = 0x1234_5678_9ABC_DEF0
 _READ_ONLY = 1
-_CORES = 3
+_CORES, _GRAIN = 3, 5
 _PARALLEL = 100
 _REPEATS = 50
 
@@ -62,7 +62,7 @@ def works(code: EntryCode) -> bool:
             Parameter("", t, offset, Access.NONE) for t, offset in zip(_TYPES, offsets, strict=True)
         ),
         conditions=(),
-        variants={0: (code.probe, 1)},
+        variants={0: (code.probe, 1, _GRAIN)},
         launcher=code.probe_team,
         cores=_CORES,
         parallel=_PARALLEL,
@@ -93,7 +93,7 @@ def _trials(enter: Enter, size: int) -> Iterator[bool]:
         yield enter((2, 5), 96, [probe], (size, *_NUMBERS), 77) is None
         yield shown((2, 5), 0, 10)
         yield enter(_PARALLEL, 96, (probe, size), [*_NUMBERS], 77) is None
-        yield shown((_PARALLEL,), _CORES, _PARALLEL)
+        yield shown((_PARALLEL,), _CORES + _GRAIN, _PARALLEL)
         report = enter([PROBE_FAULTS], 96, [probe, size, *_NUMBERS], (), 77)
         yield type(report) is bytes and len(report) == REPORT_SIZE
         yield struct.unpack_from("<6q", report) == (0, 1, PROBE_FAULTS, 1, 1, 1)

@@ -43,8 +43,9 @@ ARRAY_TYPE = 48
 ARRAY_PACKED = 56  # place of a slot in an array object
 ARRAY_OWNER = 64
 NUMPY_TYPES = 72  # of _NUMPY_TYPES
-VARIANTS = 104  # {address of the code or 0, instructions a thread} for each mask
-RECORDS = VARIANTS + 2 * WORD * (1 << MAX_BITS)
+VARIANTS = 104  # {address of the code or 0, instructions a thread, grain, 0} for each mask
+VARIANT_SIZE = 4 * WORD
+RECORDS = VARIANTS + VARIANT_SIZE * (1 << MAX_BITS)
 
 # Record of a parameter
 KIND = 0
@@ -155,7 +156,8 @@ class EntryTable:
         arrays: needed where some take is an array.
         parameters: of the kernel; say where the symbols of conditions lie.
         conditions: the bits of a mask, lowest first.
-        variants: address and instructions a thread of the code for each mask; others are refused.
+        variants: address, instructions a thread and grain (``Artifact.grain``) of the code for each
+            mask; others are refused.
         launcher: address of ``codegen.parallel_launcher``; without one, launches of ``parallel``
             instructions or more are refused.
         cores: most cores to use, 0 for all.
@@ -168,7 +170,7 @@ class EntryTable:
     arrays: ArrayClass | None
     parameters: tuple[Parameter, ...]
     conditions: tuple[LaunchCondition, ...]
-    variants: Mapping[int, tuple[int, int]]
+    variants: Mapping[int, tuple[int, int, int]]
     launcher: int | None
     cores: int
     parallel: int
@@ -195,7 +197,7 @@ class EntryTable:
             raise InternalError("a kernel beyond the limits of launch entries")
         records = b"".join(_record(take) for take in self.takes)
         arrays = self.arrays
-        variants = [self.variants.get(mask, (0, 0)) for mask in range(1 << MAX_BITS)]
+        variants = [self.variants.get(mask, (0, 0, 0)) for mask in range(1 << MAX_BITS)]
         head = [
             self.rank,
             len(self.takes),
@@ -205,7 +207,7 @@ class EntryTable:
             self.parallel,
             *((id(arrays.cls), arrays.packed_slot, arrays.owner_slot) if arrays else (0, 0, 0)),
             *map(id, _NUMPY_TYPES),
-            *(word for variant in variants for word in variant),
+            *(word for variant in variants for word in (*variant, 0)),
         ]
         conditions = b"".join(_condition(c, self.parameters) for c in self.conditions)
         return _words(*head) + records + conditions + _words(0)

@@ -54,6 +54,7 @@ REPORT_RANK, REPORT_DIMS, REPORT_FAULT = 8, 16, 48
 REPORT_SIZE = REPORT_FAULT + abi.FAULT_SIZE
 MAX_BLOCK_DIM = 1024
 PROBE_FAULTS = 7
+_TEAM = "ptr %kernel, ptr %header, ptr %args, i64 %total, i32 %cores, i32 %grain"
 
 
 def entry_text(layout: ObjectLayout) -> str:
@@ -154,15 +155,18 @@ taken:
 
 choose:
   %mask = call i64 @choose(ptr %table, ptr %header, ptr %block)
-  %variant.offset = shl i64 %mask, 4
+  %variant.offset = mul i64 %mask, {table.VARIANT_SIZE}
   %variants = getelementptr i8, ptr %table, i64 {table.VARIANTS}
 {read("code", "%variants", "%variant.offset", "ptr")}
   %work.place = getelementptr i8, ptr %variants, i64 8
 {read("work", "%work.place", "%variant.offset")}
+  %grain.place = getelementptr i8, ptr %variants, i64 16
+{read("grain", "%grain.place", "%variant.offset")}
 {read("launcher", "%table", table.LAUNCHER, "ptr")}
 {read("cores", "%table", table.CORES)}
 {read("limit", "%table", table.PARALLEL)}
   %cores.32 = trunc i64 %cores to i32
+  %grain.32 = trunc i64 %grain to i32
   %effort = call {{i64, i1}} @llvm.umul.with.overflow.i64(i64 %work, i64 %total)
   %effort.low = extractvalue {{i64, i1}} %effort, 0
   %effort.over = extractvalue {{i64, i1}} %effort, 1
@@ -223,7 +227,7 @@ single:
   call void %code(ptr %header, ptr %block, i64 0, i64 %total)
   br label %ran
 team:
-  call void %launcher(ptr %code, ptr %header, ptr %block, i64 %total, i32 %cores.32)
+  call void %launcher(ptr %code, ptr %header, ptr %block, i64 %total, i32 %cores.32, i32 %grain.32)
   br label %ran
 ran:
   call void @PyEval_RestoreThread(ptr %state)
@@ -287,9 +291,10 @@ done:
   ret void
 }}
 
-; A launcher that calls the kernel for the threads from the number of cores on.
-define void @{PROBE_TEAM}(ptr %kernel, ptr %header, ptr %args, i64 %total, i32 %cores) nounwind {{
-  %lo = zext i32 %cores to i64
+; A launcher that calls the kernel for the threads from the number of cores and the grain on.
+define void @{PROBE_TEAM}({_TEAM}) nounwind {{
+  %first = add i32 %cores, %grain
+  %lo = zext i32 %first to i64
   call void %kernel(ptr %header, ptr %args, i64 %lo, i64 %total)
   ret void
 }}

@@ -28,18 +28,23 @@ _MAPPED = re.compile(r"/lib(?:iomp5|omp|gomp)\b[^/]*\.so[.0-9]*$")
 _INSTALLED = ("libomp.so.5", "libomp.so", "libiomp5.so", "libgomp.so.1")
 _PASSIVE = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}
 _CHOSEN_BY = ("OMP_WAIT_POLICY", "KMP_BLOCKTIME", "GOMP_SPINCOUNT")
+_BLOCKTIME = ("kmp_get_blocktime", "kmp_set_blocktime")
 _GRANULE = 64
 _MANY = 16
+_PIECES = 16
+_ARGUMENTS = "ptr %entry, ptr %header, ptr %args, i64 %total, i32 %cores, i32 %grain"
 
 # A share begins at a multiple of 64 threads, so that two cores do not write to one cache line and
 # widened kernels have whole vectors, unless that would leave cores without work.  Quotient and
-# remainder keep the product below the total.
-LAUNCHER_TEXT = f"""\
+# remainder keep the product below the total.  Where threads differ in what they have to do, each
+# member takes the next piece when it is done with one: a sixteenth of an even share, in whole
+# grains.
+_TEXT = f"""\
 @{SERIAL_ONLY} = global i32 0, align 4
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
 declare i32 @omp_get_thread_num()
 declare i32 @omp_get_num_threads()
-%team = type {{ ptr, ptr, ptr, i64 }}
+%team = type {{ ptr, ptr, ptr, i64, i64, i64 }}
 
 define internal i64 @boundary(i64 %number, i64 %count, i64 %total) alwaysinline nounwind {{
   %share = udiv i64 %total, %count
@@ -72,7 +77,39 @@ define internal void @member(ptr %context) nounwind {{
   ret void
 }}
 
-define void @{LAUNCHER}(ptr %entry, ptr %header, ptr %args, i64 %total, i32 %cores) nounwind {{
+define internal void @taker(ptr %context) nounwind {{
+start:
+  %team = load %team, ptr %context, align 8
+  %entry = extractvalue %team %team, 0
+  %header = extractvalue %team %team, 1
+  %args = extractvalue %team %team, 2
+  %total = extractvalue %team %team, 3
+  %grain = extractvalue %team %team, 4
+  %count.32 = call i32 @omp_get_num_threads()
+  %count = zext i32 %count.32 to i64
+  %pieces = mul i64 %count, {_PIECES}
+  %part = udiv i64 %total, %pieces
+  %less = sub i64 %grain, 1
+  %up = add i64 %part, %less
+  %grains = udiv i64 %up, %grain
+  %some = call i64 @llvm.umax.i64(i64 %grains, i64 1)
+  %piece = mul i64 %some, %grain
+  %taken = getelementptr %team, ptr %context, i64 0, i32 5
+  br label %next
+next:
+  %begin = atomicrmw add ptr %taken, i64 %piece monotonic
+  %more = icmp ult i64 %begin, %total
+  br i1 %more, label %run, label %done
+run:
+  %ahead = add i64 %begin, %piece
+  %end = call i64 @llvm.umin.i64(i64 %ahead, i64 %total)
+  call void %entry(ptr %header, ptr %args, i64 %begin, i64 %end)
+  br label %next
+done:
+  ret void
+}}
+
+define void @{LAUNCHER}({_ARGUMENTS}) nounwind {{
 start:
   %context = alloca %team, align 8
   %forked = load i32, ptr @{SERIAL_ONLY}, align 4
@@ -88,10 +125,33 @@ share:
   %t1 = insertvalue %team %t0, ptr %header, 1
   %t2 = insertvalue %team %t1, ptr %args, 2
   %t3 = insertvalue %team %t2, i64 %total, 3
-  store %team %t3, ptr %context, align 8
-  call void @GOMP_parallel(ptr @member, ptr %context, i32 %cores, i32 0)
+  %wide.grain = zext i32 %grain to i64
+  %t4 = insertvalue %team %t3, i64 %wide.grain, 4
+  %t5 = insertvalue %team %t4, i64 0, 5
+  store %team %t5, ptr %context, align 8
+  %even = icmp eq i32 %grain, 0
+  %way = select i1 %even, ptr @member, ptr @taker
+  call void @start_team(ptr %way, ptr %context, i32 %cores)
   ret void
 }}
+"""
+_PLAIN_START = """
+define internal void @start_team(ptr %way, ptr %context, i32 %cores) alwaysinline nounwind {
+  call void @GOMP_parallel(ptr %way, ptr %context, i32 %cores, i32 0)
+  ret void
+}
+"""
+# The time is a setting of the thread that starts a team, which may have other teams too.
+_SLEEPY_START = """
+declare i32 @kmp_get_blocktime()
+declare void @kmp_set_blocktime(i32)
+define internal void @start_team(ptr %way, ptr %context, i32 %cores) alwaysinline nounwind {
+  %before = call i32 @kmp_get_blocktime()
+  call void @kmp_set_blocktime(i32 0)
+  call void @GOMP_parallel(ptr %way, ptr %context, i32 %cores, i32 0)
+  call void @kmp_set_blocktime(i32 %before)
+  ret void
+}
 """
 
 
@@ -101,7 +161,8 @@ class Provider:
 
     Attributes:
         path: file or name it was loaded from.
-        symbols: addresses of what the launcher calls.
+        symbols: addresses of what the launcher calls; LLVM's and Intel's have functions that say
+            how long idle threads spin.
         survives_fork: a child may use it after its parent did.  GNU's hangs there.
         is_fresh: nobody had loaded it before, so it has no threads yet.
     """
@@ -115,11 +176,12 @@ class Provider:
 def parallel_launcher() -> int | None:
     """The address of the launcher, or None without OpenMP.
 
-    It is ``void (ptr entry, ptr header, ptr args, i64 total, i32 cores)``.  It runs the threads [0,
-    total) of a launch by calls ``entry(header, args, lo, hi)`` for disjoint ranges on at most
-    ``cores`` cores (0: as many as the runtime gives) and returns when all have ended.  It may be
-    called from any Python thread, without the GIL.  In a forked child of a process with GNU's
-    runtime it uses the calling thread only.
+    It is ``void (ptr entry, ptr header, ptr args, i64 total, i32 cores, i32 grain)``.  It runs the
+    threads [0, total) of a launch by calls ``entry(header, args, lo, hi)`` for disjoint ranges on
+    at most ``cores`` cores (0: as many as the runtime gives) and returns when all have ended.  Each
+    core runs one range; where ``grain`` is not 0, the next short one whenever it is free, of so
+    many threads or a multiple of them.  It may be called from any Python thread, without the GIL.
+    In a forked child of a process with GNU's runtime it uses the calling thread only.
     """
     with _STATE.lock:
         if not _STATE.resolved:
@@ -159,15 +221,26 @@ def _open(name: str, *, is_fresh: bool) -> Provider | None:
     """The runtime of a file, or None where it cannot be loaded or lacks a symbol."""
     try:
         library = ctypes.CDLL(name)
+        sleepy = all(hasattr(library, name) for name in _BLOCKTIME)
         symbols = {
             symbol: ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value or 0
-            for symbol in _SYMBOLS
+            for symbol in (*_SYMBOLS, *(_BLOCKTIME if sleepy else ()))
         }
         # LLVM's runtime reads its settings at the first call, GNU's when it is loaded.
         library.omp_get_max_threads()
     except (OSError, AttributeError):
         return None
-    return Provider(name, symbols, hasattr(library, "kmp_set_blocktime"), is_fresh)
+    return Provider(name, symbols, sleepy, is_fresh)
+
+
+def launcher_text(provider: Provider) -> str:
+    """The launcher for a runtime, without the header of its module.
+
+    Idle threads of LLVM's and Intel's sleep at once, unless the user chose how they wait.
+    """
+    chosen = any(name in os.environ for name in _CHOSEN_BY)
+    sleepy = not chosen and all(name in provider.symbols for name in _BLOCKTIME)
+    return _TEXT + (_SLEEPY_START if sleepy else _PLAIN_START)
 
 
 @contextlib.contextmanager
@@ -199,7 +272,7 @@ class _State:
     def start(self, provider: Provider) -> None:
         """Compile and bind the launcher."""
         target = host_target()
-        code = compile_helper(target.header + LAUNCHER_TEXT, target)
+        code = compile_helper(target.header + launcher_text(provider), target)
         names = (LAUNCHER, SERIAL_ONLY)
         (self.address, flag), self._code = load_object(code, names, provider.symbols)
         self._serial_only = ctypes.c_int32.from_address(flag)

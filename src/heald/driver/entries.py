@@ -191,7 +191,9 @@ def _make(program: Program, takes: Sequence[Take], arrays: ArrayClass | None) ->
         arrays=arrays,
         parameters=artifact.parameters,
         conditions=program.conditions,
-        variants={m: (v.code.address, v.artifact.work) for m, v in variants.items()},
+        variants={
+            m: (v.code.address, v.artifact.work, v.artifact.grain) for m, v in variants.items()
+        },
         launcher=parallel_launcher() if is_shared else None,
         cores=config.num_threads,
         parallel=PARALLEL_WORK,

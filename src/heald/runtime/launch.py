@@ -34,7 +34,7 @@ PARALLEL_WORK = 150_000
 saves."""
 
 _ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)
-_LAUNCHER = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_int32)
+_LAUNCHER = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, *[ctypes.c_int32] * 2)
 _HEADER = struct.Struct("<4qi4xQQQ")
 _FAULT = struct.Struct("<14q")
 _NO_FAULT = (0,) * 11
@@ -44,6 +44,21 @@ _ARGS = abi.HEADER_SIZE + abi.FAULT_SIZE
 assert (_HEADER.size, _FAULT.size) == (abi.HEADER_SIZE, abi.FAULT_SIZE)
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What is shared among cores.
+
+    Attributes:
+        total: threads of the launch.
+        cores: most cores to use, 0 for as many as there are.
+        grain: see ``Artifact.grain``.
+    """
+
+    total: int
+    cores: int = 0
+    grain: int = 0
+
+
 class Sharing(Protocol):
     """A way to share the threads of a launch among cores."""
 
@@ -51,11 +66,9 @@ class Sharing(Protocol):
     def is_usable(self) -> bool:
         """May this process use it?"""
 
-    def run(
-        self, entry: int, header: int, args: int, total: int, cores: int, keepalive: object
-    ) -> None:
-        """Call ``entry(header, args, lo, hi)`` for disjoint ranges that cover [0, total) on at most
-        ``cores`` cores (0: as many as there are), and return when all have ended.
+    def run(self, entry: int, header: int, args: int, share: Share, keepalive: object) -> None:
+        """Call ``entry(header, args, lo, hi)`` for disjoint ranges that cover the threads of
+        ``share``, and return when all have ended.
 
         ``keepalive`` is what the addresses refer to.
         """
@@ -66,8 +79,8 @@ class ParallelLauncher:
     """Machine code that shares the threads of a launch among cores.
 
     Attributes:
-        address: of ``void launch(entry, const Header*, const void* args, i64 total, i32 cores)``,
-            which does what :meth:`Sharing.run` says.
+        address: of ``void launch(entry, const Header*, const void* args, i64 total, i32 cores, i32
+            grain)``, which does what :meth:`Sharing.run` says.
         survives_fork: may a child process use it after its parent did?  libgomp hangs there.
         process: the process that made it.
     """
@@ -81,11 +94,10 @@ class ParallelLauncher:
         """May this process call it?"""
         return self.survives_fork or os.getpid() == self.process
 
-    def run(
-        self, entry: int, header: int, args: int, total: int, cores: int, keepalive: object
-    ) -> None:
+    def run(self, entry: int, header: int, args: int, share: Share, keepalive: object) -> None:
         """See :class:`Sharing`; returns only when no core uses ``keepalive`` any more."""
-        _launcher(self.address)(entry, header, args, total, cores)
+        call = _launcher(self.address)
+        call(entry, header, args, share.total, share.cores, share.grain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +109,14 @@ class ThreadSharing:
         """Always: a child process has a team of its own."""
         return True
 
-    def run(
-        self, entry: int, header: int, args: int, total: int, cores: int, keepalive: object
-    ) -> None:
+    def run(self, entry: int, header: int, args: int, share: Share, keepalive: object) -> None:
         """See :class:`Sharing`."""
         call = _entry(entry)
 
         def run_range(lo: int, hi: int) -> None:
             call(header, args, lo, hi)
 
-        TEAM.run(run_range, total, cores, keepalive)
+        TEAM.run(run_range, share.total, share.cores, keepalive, grain=share.grain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +212,8 @@ def launch(
         if parallel is None or not parallel.is_usable or not is_shared(artifact, total, threads):
             _entry(code_address)(header, header + _ARGS, 0, total)
         else:
-            parallel.run(code_address, header, header + _ARGS, total, threads, kept)
+            share = Share(total, threads, artifact.grain)
+            parallel.run(code_address, header, header + _ARGS, share, kept)
     finally:
         table.let_go(held)
     printed = read_buffer(printing, artifact.formats) if printing else PrintOutput()
@@ -221,7 +232,7 @@ def _entry(address: int) -> Callable[[int, int, int, int], None]:
 
 
 @cache
-def _launcher(address: int) -> Callable[[int, int, int, int, int], None]:
+def _launcher(address: int) -> Callable[[int, int, int, int, int, int], None]:
     return _LAUNCHER(address)
 
 

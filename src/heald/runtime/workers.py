@@ -17,6 +17,8 @@ GRANULE = 64
 """A share begins at a multiple of so many threads, so that two cores do not write to one cache line
 and widened kernels have whole vectors."""
 _MANY = 16
+_PIECES = 16
+"""Pieces that each core takes one after the other where the threads of a launch are uneven."""
 
 RunRange = Callable[[int, int], None]
 
@@ -29,6 +31,13 @@ def split(total: int, count: int) -> list[tuple[int, int]]:
     step = GRANULE if total // count >= _MANY * GRANULE else 1
     ends = [total * k // count // step * step for k in range(count)] + [total]
     return [(lo, hi) for lo, hi in itertools.pairwise(ends) if lo < hi]
+
+
+def cut(total: int, cores: int, grain: int) -> list[tuple[int, int]]:
+    """Ranges that cover [0, total) once, in order: a sixteenth of an even share each, in whole
+    grains."""
+    piece = max(1, -(-(total // (cores * _PIECES)) // grain)) * grain
+    return [(lo, min(lo + piece, total)) for lo in range(0, total, piece)]
 
 
 class _Job:
@@ -95,7 +104,15 @@ class Team:
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._size = 0
 
-    def run(self, run: RunRange, total: int, cores: int, keepalive: object = None) -> None:
+    def run(
+        self,
+        run: RunRange,
+        total: int,
+        cores: int,
+        keepalive: object = None,
+        *,
+        grain: int = 0,
+    ) -> None:
         """Call ``run(lo, hi)`` for ranges that cover [0, total) and return when all have ended.
 
         Args:
@@ -103,13 +120,16 @@ class Team:
             total: how many threads.
             cores: most cores to use; 0 for all of this process.
             keepalive: what ``run`` needs; kept until every helper has let go of it.
+            grain: where it is not 0, cut more ranges than cores, as some may take longer, of so
+                many threads or a multiple of them.
 
         Raises:
             KeyboardInterrupt: when everything has ended.
         """
-        ranges = split(total, cores or core_count())
+        most = cores or core_count()
+        ranges = cut(total, most, grain) if grain else split(total, most)
         job = _Job(run, ranges, keepalive)
-        helpers = len(ranges) - 1
+        helpers = min(len(ranges), most) - 1
         interrupted: KeyboardInterrupt | None = None
         while True:
             try:

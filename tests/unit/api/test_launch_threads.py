@@ -308,12 +308,12 @@ def test_python_threads_share_a_launch_where_there_is_no_openmp(
     shares: list[tuple[int, int]] = []
     original = workers.Team.run
 
-    def spy(team: workers.Team, run: Any, *args: Any) -> None:
+    def spy(team: workers.Team, run: Any, *args: Any, **options: Any) -> None:
         def noted(lo: int, hi: int) -> None:
             shares.append((lo, hi))
             run(lo, hi)
 
-        original(team, noted, *args)
+        original(team, noted, *args, **options)
 
     monkeypatch.setattr(workers.Team, "run", spy)
     for cores in (0, 2, 3, 7):
@@ -347,7 +347,7 @@ def test_num_threads_counts_from_the_next_launch_on(monkeypatch: pytest.MonkeyPa
     original = program.ParallelLauncher.run
 
     def spy(self: Any, *args: Any) -> None:
-        asked.append(args[4])
+        asked.append(args[3].cores)
         original(self, *args)
 
     monkeypatch.setattr(program.ParallelLauncher, "run", spy)

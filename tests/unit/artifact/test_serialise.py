@@ -93,6 +93,7 @@ def artifact() -> Artifact:
         formats={7: PrintFormat("%s \u2028 %s\n", ("f32", "i64")), 8: PrintFormat("", ())},
         work=123_456,
         lanes=Lanes(4, 32),
+        grain=64,
     )
 
 

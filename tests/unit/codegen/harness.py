@@ -134,7 +134,7 @@ class Result:
 
 
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-LAUNCHER = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_int32)
+LAUNCHER = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, *[ctypes.c_int32] * 2)
 PRINT_CAPACITY = 4096
 
 
@@ -213,10 +213,10 @@ class Launch:
         _, code = self.compiled()
         _ENTRY(code.address)(*self.pointers, lo, self.total if hi is None else hi)
 
-    def share(self, launcher: int, cores: int) -> None:
+    def share(self, launcher: int, cores: int, grain: int = 0) -> None:
         """Run all threads by a parallel launcher."""
         _, code = self.compiled()
-        LAUNCHER(launcher)(code.address, *self.pointers, self.total, cores)
+        LAUNCHER(launcher)(code.address, *self.pointers, self.total, cores, grain)
 
     def result(self) -> Result:
         lock, count, thread, op, kind, rank = map(int, self.fault[:6])

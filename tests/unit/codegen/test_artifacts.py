@@ -1,12 +1,16 @@
 """What the artifact says of the kernel."""
 
+from typing import Any
+
 import pytest
 from unit.codegen.harness import Make
 
+import heald as wp
 from heald.artifact import Access, Artifact, LaunchCondition, LinearTerm, PrintFormat, Site, Symbol
 from heald.codegen import build, host_target
-from heald.codegen.access import estimate_work, parameter_access
+from heald.codegen.access import estimate_work, is_uneven, parameter_access
 from heald.diagnostics import CompileError, InternalError
+from heald.driver.variants import Choice
 from heald.ir import Kernel, Value
 from heald.passes.array_roots import array_roots
 from heald.types import Array, Struct, Vector, b1, f32, f64, i32, u32, u64
@@ -173,3 +177,94 @@ def test_work_grows_with_loops() -> None:
     assert work(2) < work(None) < work(1000)
     m = Make(h=u64)
     assert estimate_work(m.done()) >= 1
+
+
+@wp.kernel
+def pairs(x: wp.array(dtype=float), n: int):
+    i = wp.tid()
+    total = 0.0
+    for j in range(n):
+        total += x[j]
+    x[i] = total
+
+
+@wp.kernel
+def triangle(x: wp.array(dtype=float)):
+    i = wp.tid()
+    total = 0.0
+    for j in range(2 * i + 1):
+        total += x[j]
+    x[i] = total
+
+
+@wp.kernel
+def rows_of_triangles(x: wp.array(dtype=float, ndim=2)):
+    i, j = wp.tid()
+    total = 0.0
+    for k in range(i):
+        total += x[k, j]
+    x[i, j] = total
+
+
+@wp.kernel
+def neighbours(starts: wp.array(dtype=int), x: wp.array(dtype=float)):
+    i = wp.tid()
+    for j in range(starts[0], starts[1]):
+        x[i] = float(j)
+
+
+@wp.kernel
+def collatz(x: wp.array(dtype=int)):
+    i = wp.tid()
+    n = x[i]
+    while n != 1:
+        n = n * 3 + 1 if n % 2 else n // 2
+    x[i] = n
+
+
+@wp.kernel
+def leaves_early(x: wp.array(dtype=float), n: int):
+    i = wp.tid()
+    for j in range(n):
+        if x[j] > 1.0:
+            break
+        x[i] = float(j)
+
+
+@wp.kernel
+def counts_down(x: wp.array(dtype=float), n: int):
+    k = n
+    while k > 0:
+        k -= 1
+    x[wp.tid()] = float(k)
+
+
+@wp.kernel
+def no_loop(x: wp.array(dtype=float)):
+    i = wp.tid()
+    if x[i] > 0.0:
+        x[i] = wp.sin(x[i])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "uneven"),
+    [
+        (pairs, False),
+        (triangle, True),
+        (rows_of_triangles, True),
+        (neighbours, True),
+        (collatz, True),
+        (leaves_early, True),
+        (counts_down, False),
+        (no_loop, False),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_threads_are_uneven_where_trips_depend_on_thread_or_memory(
+    kernel: Any, uneven: bool
+) -> None:
+    program = kernel.program(kernel.concrete_types())
+    assert is_uneven(program.lowered(Choice())) == uneven
+    artifact = program.variant(Choice(unit=True)).artifact
+    width = program.widened(Choice(unit=True)).attrs["width"]
+    assert artifact.grain == (width if uneven else 0)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from heald.codegen.load import load_object
 from heald.ir import Kernel
 from heald.types import Array, f32, i32
 
+ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)
 TESTS = Path(__file__).resolve().parents[2]
 
 
@@ -67,11 +69,11 @@ define void @note(ptr %header, ptr %args, i64 %lo, i64 %hi) {
     return address, code
 
 
-def ranges(launcher: int, total: int, cores: int) -> list[tuple[int, int]]:
+def ranges(launcher: int, total: int, cores: int, grain: int = 0) -> list[tuple[int, int]]:
     """The ranges that the members of a team ran, in order."""
     entry, _code = ranges_entry()
     ends = np.zeros(total + 1, np.int64)
-    LAUNCHER(launcher)(entry, 0, ends.ctypes.data, total, cores)
+    LAUNCHER(launcher)(entry, 0, ends.ctypes.data, total, cores, grain)
     return [(int(lo), int(ends[lo])) for lo in np.flatnonzero(ends)]
 
 
@@ -86,6 +88,104 @@ def test_shares_are_even_and_begin_at_whole_vectors(launcher: int, total: int) -
     assert len(found) == 3
     if total > 5000:
         assert all(lo % 64 == 0 for lo, _ in found)
+
+
+@pytest.mark.parametrize("grain", [1, 16, 64])
+@pytest.mark.parametrize("total", [3, 100, 5000, 1_000_003])
+def test_pieces_of_uneven_launches_are_many_whole_grains(
+    launcher: int, total: int, grain: int
+) -> None:
+    found = ranges(launcher, total, 3, grain)
+    ends = [hi for _, hi in found]
+    assert [0, *ends[:-1]] == [lo for lo, _ in found]
+    assert ends[-1] == total
+    assert len({hi - lo for lo, hi in found[:-1]}) <= 1
+    assert all(lo % grain == 0 for lo, _ in found)
+    assert len(found) >= min(3 * 16, total // grain) // 2
+
+
+def test_a_core_that_has_much_to_do_does_not_hold_up_the_rest(launcher: int) -> None:
+    rest, done = 10_000 - 312, threading.Event()
+    counted: list[int] = []
+
+    @ENTRY
+    def entry(header: int, args: int, lo: int, hi: int) -> None:
+        if lo == 0:
+            counted.append(done.wait(20))
+            return
+        counted.append(hi - lo)
+        if sum(counted) == rest:
+            done.set()
+
+    LAUNCHER(launcher)(ctypes.cast(entry, ctypes.c_void_p), 0, 0, 10_000, 2, 1)
+    assert sorted(counted)[0] == 1  # who ran the first piece saw all others run
+    assert sum(counted) == rest + 1
+
+
+@pytest.mark.parametrize("cores", [1, 2, 5])
+def test_every_thread_of_an_uneven_launch_runs_once(launcher: int, cores: int) -> None:
+    kernel = count_kernel()
+    for rows in (0, 1, 2, 5, 150, 3001):
+        count, where = np.zeros((rows, 7), np.int32), np.zeros((rows, 7), np.int32)
+        launch = Launch(kernel, (rows, 7), (count, where))
+        launch.share(launcher, cores, 16)
+        assert (count == 1).all(), rows
+        assert (where == np.arange(7)).all()
+
+
+def fake_provider(calls: list[Any], **more: Any) -> tuple[openmp.Provider, list[Any]]:
+    """A runtime of one thread that notes how it is called."""
+
+    def parallel(function: int, context: int, cores: int, flags: int) -> None:
+        calls.append(("team", cores))
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(context)
+
+    functions = {
+        "GOMP_parallel": ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int32] * 2)(
+            parallel
+        ),
+        "omp_get_thread_num": ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: 0),
+        "omp_get_num_threads": ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: 1),
+        **more,
+    }
+    symbols = {n: ctypes.cast(f, ctypes.c_void_p).value or 0 for n, f in functions.items()}
+    return openmp.Provider("fake", symbols, True, False), list(functions.values())
+
+
+@pytest.mark.parametrize("grain", [0, 8])
+def test_workers_of_llvm_sleep_after_our_teams_only(
+    monkeypatch: pytest.MonkeyPatch, grain: int
+) -> None:
+    for name in ("OMP_WAIT_POLICY", "KMP_BLOCKTIME", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    calls: list[Any] = []
+    provider, _kept = fake_provider(
+        calls,
+        kmp_get_blocktime=ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: 200),
+        kmp_set_blocktime=ctypes.CFUNCTYPE(None, ctypes.c_int32)(calls.append),
+    )
+    state = openmp._State()
+    state.start(provider)
+    assert state.address is not None
+    assert ranges(state.address, 1000, 4, grain)[-1][1] == 1000
+    assert calls == [0, ("team", 4), 200]
+    monkeypatch.setenv("KMP_BLOCKTIME", "50")  # the user chose
+    calls.clear()
+    state = openmp._State()
+    state.start(provider)
+    assert state.address is not None
+    assert ranges(state.address, 1000, 4, grain)[-1][1] == 1000
+    assert calls == [("team", 4)]
+
+
+def test_a_runtime_without_that_setting_is_called_as_it_is() -> None:
+    calls: list[Any] = []
+    provider, _kept = fake_provider(calls)
+    state = openmp._State()
+    state.start(provider)
+    assert state.address is not None
+    assert ranges(state.address, 1000, 4)[-1][1] == 1000
+    assert calls == [("team", 4)]
 
 
 def test_results_do_not_depend_on_the_number_of_cores(launcher: int) -> None:
@@ -124,7 +224,7 @@ define void @hostile(ptr %state, ptr %args, i64 %lo, i64 %hi) {
     expected = (x * np.float32(0.5)).tobytes()  # before anything is flushed here
     for state in (FLUSHING, 0x1F80):  # in the end, put the team and this thread right
         word = ctypes.c_uint32(state)
-        LAUNCHER(launcher)(hostile, ctypes.addressof(word), 0, 4000, 4)
+        LAUNCHER(launcher)(hostile, ctypes.addressof(word), 0, 4000, 4, 0)
         launch.share(launcher, 4)
         assert y.tobytes() == expected
         y[:] = np.float32(1)

@@ -37,22 +37,22 @@ from heald.runtime import (
 )
 
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-LAUNCHER = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-)
+LAUNCHER = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, *[ctypes.c_int32] * 2)
 
 
 def address(callback):
     return ctypes.cast(callback, ctypes.c_void_p).value
 
 
-def artifact(*kinds, formats=None, work=0):
+def artifact(*kinds, formats=None, work=0, grain=0):
     offsets, size = types.parameter_layout(kinds)
     parameters = tuple(
         Parameter(f"p{k}", t, offset, Access.READ)
         for k, (t, offset) in enumerate(zip(kinds, offsets, strict=True))
     )
-    return Artifact("cpu", b"", "k", parameters, size, 1, formats=formats or {}, work=work)
+    return Artifact(
+        "cpu", b"", "k", parameters, size, 1, formats=formats or {}, work=work, grain=grain
+    )
 
 
 def run(body, dims, kinds=(), words=(), **options):
@@ -258,7 +258,7 @@ def test_a_record_of_an_unknown_op_is_our_bug():
 # ------------------------------------------------------------------------------------- parallel
 
 
-def parallel_run(*, work, total, threads=0, survives_fork=False, process=None):
+def parallel_run(*, work, total, threads=0, survives_fork=False, process=None, grain=0):
     """Which of the two ways a launch took, and what it handed to it."""
     calls = []
 
@@ -267,21 +267,21 @@ def parallel_run(*, work, total, threads=0, survives_fork=False, process=None):
         calls.append(("serial", lo, hi))
 
     @LAUNCHER
-    def spread(entry, header, args, total, cores):
-        calls.append(("parallel", total, cores))
+    def spread(entry, header, args, total, cores, grain):
+        calls.append(("parallel", total, cores, grain))
         ENTRY(entry)(header, args, 0, total)
 
     parallel = ParallelLauncher(
         address(spread), survives_fork, os.getpid() if process is None else process
     )
-    made = artifact(work=work)
+    made = artifact(work=work, grain=grain)
     launch(address(entry), made, b"", (total,), parallel=parallel, threads=threads)
     return calls
 
 
 def test_large_launches_go_to_all_cores():
-    assert parallel_run(work=100, total=100_000, threads=3) == [
-        ("parallel", 100_000, 3),
+    assert parallel_run(work=100, total=100_000, threads=3, grain=16) == [
+        ("parallel", 100_000, 3, 16),
         ("serial", 0, 100_000),
     ]
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heald.runtime import workers
-from heald.runtime.workers import GRANULE, Team, split
+from heald.runtime.workers import GRANULE, Team, cut, split
 
 
 @given(st.integers(0, 100_000), st.integers(1, 70))
@@ -30,6 +30,15 @@ def test_ranges_cover_everything_once(total, count):
         assert max(hi - lo for lo, hi in ranges) - total // count <= 2 * GRANULE
     elif total >= count:
         assert len(ranges) == count
+
+
+@given(st.integers(0, 100_000), st.integers(1, 70), st.sampled_from([1, 8, 64]))
+def test_pieces_cover_everything_once(total, cores, grain):
+    pieces = cut(total, cores, grain)
+    assert [t for lo, hi in pieces for t in range(lo, hi)] == list(range(total))
+    assert all(lo % grain == 0 for lo, _ in pieces)
+    assert len(pieces) >= min(16 * cores, total // grain) // 2
+    assert len(pieces) <= 16 * cores * 2
 
 
 @pytest.fixture
@@ -48,6 +57,21 @@ def test_every_thread_runs_once(team, cores):
 
         team.run(run, total, cores)
         assert (count == 1).all()
+
+
+def test_a_range_that_takes_long_does_not_hold_up_the_rest(team):
+    rest, done = [], threading.Event()
+
+    def run(lo, hi):
+        if lo == 0:
+            assert done.wait(20)
+        else:
+            rest.append(hi - lo)
+            if sum(rest) == 1000 - 31:
+                done.set()
+
+    team.run(run, 1000, 2, grain=1)
+    assert sum(rest) == 1000 - 31
 
 
 def test_several_threads_work_at_the_same_time(team):
