@@ -55,6 +55,8 @@ _PLACES = {
     "api.intrinsics": "tid block_dim static constant printf expect_eq expect_neq expect_near "
     "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch "
     "atomic_cas",
+    "api.blocks": "thread_index block_index shared_array block_sync shuffle_idx shuffle_up "
+    "shuffle_down shuffle_xor ballot any all",
     "api.values": f"{_VALUES} vec mat",
     "api.constants": "e E half_pi HALF_PI inf INF ln10 LN10 ln2 LN2 log10e LOG10E log2e LOG2E "
     "nan NAN phi PHI pi PI tau TAU",
@@ -68,7 +70,8 @@ _PLACES = {
 }
 _MODULE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
 _MODULE_OF["bool"] = "library.language"
-_SPELLED = {"bool": "bool_", "map": "map_"}  # they would hide Python's own where they are defined
+_SPELLED = {name: f"{name}_" for name in ("bool", "map", "any", "all")}
+"""Names that would hide Python's own where they are defined."""
 
 
 def __getattr__(name: str) -> Any:

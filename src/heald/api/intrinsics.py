@@ -10,7 +10,8 @@ from heald.frontend import intrinsic
 _Value = TypeVar("_Value")
 
 
-def _kernels_only(name: str) -> NoReturn:
+def kernels_only(name: str) -> NoReturn:
+    """Refuse a call from the host."""
     raise LaunchError(Diagnostic("H0713", f"wp.{name}() can be called in kernels only"))
 
 
@@ -35,86 +36,86 @@ def tid() -> Any:
 
     int32; int64 where a launch dim or an array extent reaches 2^31.
     """
-    _kernels_only("tid")
+    kernels_only("tid")
 
 
 @intrinsic("block_dim")
 def block_dim() -> int:
     """Threads of a block, int32."""
-    _kernels_only("block_dim")
+    kernels_only("block_dim")
 
 
 @intrinsic("printf")
 def printf(fmt: str, *args: Any) -> None:
     """C's printf with a literal format; lines come by thread, then by order within it."""
-    _kernels_only("printf")
+    kernels_only("printf")
 
 
 @intrinsic("expect_eq")
 def expect_eq(a: Any, b: Any) -> None:
     """An assertion that ``a == b``; of composites, that all components are equal."""
-    _kernels_only("expect_eq")
+    kernels_only("expect_eq")
 
 
 @intrinsic("expect_neq")
 def expect_neq(a: Any, b: Any) -> None:
     """An assertion that ``a != b``; of composites, that some component differs."""
-    _kernels_only("expect_neq")
+    kernels_only("expect_neq")
 
 
 @intrinsic("expect_near")
 def expect_near(a: Any, b: Any, tolerance: Any = 1.0e-6) -> None:
     """An assertion that ``|a - b| <= tolerance`` (float32 or float64), component by component.  NaN
     fails."""
-    _kernels_only("expect_near")
+    kernels_only("expect_near")
 
 
 @intrinsic("atomic_add")
 def atomic_add(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] += value`` atomically; gives the old value."""
-    _kernels_only("atomic_add")
+    kernels_only("atomic_add")
 
 
 @intrinsic("atomic_sub")
 def atomic_sub(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] -= value`` atomically; gives the old value."""
-    _kernels_only("atomic_sub")
+    kernels_only("atomic_sub")
 
 
 @intrinsic("atomic_min")
 def atomic_min(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] = min(array[i, ...], value)`` atomically; gives the old value."""
-    _kernels_only("atomic_min")
+    kernels_only("atomic_min")
 
 
 @intrinsic("atomic_max")
 def atomic_max(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] = max(array[i, ...], value)`` atomically; gives the old value."""
-    _kernels_only("atomic_max")
+    kernels_only("atomic_max")
 
 
 @intrinsic("atomic_and")
 def atomic_and(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] &= value`` atomically, on integers; gives the old value."""
-    _kernels_only("atomic_and")
+    kernels_only("atomic_and")
 
 
 @intrinsic("atomic_or")
 def atomic_or(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] |= value`` atomically, on integers; gives the old value."""
-    _kernels_only("atomic_or")
+    kernels_only("atomic_or")
 
 
 @intrinsic("atomic_xor")
 def atomic_xor(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] ^= value`` atomically, on integers; gives the old value."""
-    _kernels_only("atomic_xor")
+    kernels_only("atomic_xor")
 
 
 @intrinsic("atomic_exch")
 def atomic_exch(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] = value`` atomically; gives the old value."""
-    _kernels_only("atomic_exch")
+    kernels_only("atomic_exch")
 
 
 @intrinsic("atomic_cas")
@@ -124,4 +125,4 @@ def atomic_cas(array: Any, *indices_expected_and_value: Any) -> Any:
 
     ``wp.atomic_cas(array, i, ..., expected, value)``.
     """
-    _kernels_only("atomic_cas")
+    kernels_only("atomic_cas")

@@ -11,6 +11,8 @@ thread (b, t) of the grid is linear thread ``b * threads of a block + t``.
 
 from __future__ import annotations
 
+MAX_BLOCK_DIM = 1024  # threads of a block, on every device
+
 # Header
 HEADER_DIM = 0  # i64[4], unused extents are 1
 HEADER_BLOCK_DIM = 32  # i32

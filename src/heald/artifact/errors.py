@@ -22,6 +22,8 @@ _KINDS: Mapping[FaultKind, tuple[type[KernelFault], str]] = {
     FaultKind.ASSERT: (AssertFault, "H0404"),
     FaultKind.UNINITIALISED: (KernelFault, "H0405"),
     FaultKind.HANDLE: (KernelFault, "H0406"),
+    FaultKind.DIVERGENCE: (KernelFault, "H0408"),
+    FaultKind.RACE: (KernelFault, "H0409"),
 }
 
 
@@ -63,6 +65,11 @@ def _describe(fault: Fault, site: Site) -> str:
             return f"assertion failed: {site.subject}" if site.subject else "assertion failed"
         case FaultKind.HANDLE:
             return "handle of a resource that does not exist, or of another kind"
+        case FaultKind.DIVERGENCE:
+            return "some threads of a block come to a barrier and others do not"
+        case FaultKind.RACE:
+            where = f"element {_tuple(fault.index)} of {array}"
+            return f"{where} is used by two threads of a block with no barrier between them"
 
 
 def _tuple(numbers: tuple[int, ...]) -> str:

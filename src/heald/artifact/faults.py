@@ -7,7 +7,10 @@ from enum import IntEnum
 
 
 class FaultKind(IntEnum):
-    """What went wrong; the numbers are part of the launch ABI."""
+    """What went wrong; the numbers are part of the launch ABI.
+
+    A GPU has 3 bits for them: from 8 on they are what the interpreter alone finds.
+    """
 
     BOUNDS = 1
     DIVISION = 2
@@ -15,6 +18,8 @@ class FaultKind(IntEnum):
     ASSERT = 4
     HANDLE = 5
     UNINITIALISED = 6
+    DIVERGENCE = 7
+    RACE = 8
 
 
 @dataclass(frozen=True, slots=True)

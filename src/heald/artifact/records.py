@@ -112,6 +112,7 @@ class Artifact:
         lanes: how grids smaller than the launch run it, where they can.
         grain: how many threads a core should take at a time, or a multiple of that, where some may
             have much more to do than others; 0 where all do as much.
+        blocks: threads of a block meet or share memory, so they have to run together.
     """
 
     target: str
@@ -126,3 +127,4 @@ class Artifact:
     work: int = 0
     lanes: Lanes | None = None
     grain: int = 0
+    blocks: bool = False

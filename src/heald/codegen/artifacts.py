@@ -12,8 +12,10 @@ from heald.codegen.emit import llvm_text
 from heald.codegen.nvptx import gpu_text, lanes_of
 from heald.codegen.target import LEVEL, Target
 from heald.ir import OBLIGATIONS, Kernel, Op, Value, op_ids, walk
+from heald.ops.threads import SYNCHRONISING
 from heald.passes.array_roots import Root, array_roots
 from heald.passes.facts import launch_rank
+from heald.passes.meetings import shares_block
 from heald.types import leaf_path, parameter_layout
 
 _PREFIX = "heald_kernel_"
@@ -24,6 +26,7 @@ def build(
     target: Target,
     *,
     wide: Kernel | None = None,
+    blocks: Kernel | None = None,
     condition: LaunchCondition | None = None,
     level: int = LEVEL,
 ) -> Artifact:
@@ -31,6 +34,7 @@ def build(
 
     ``wide`` is the same kernel without exits and with the width that ``coalesce`` (``coarsen`` for
     GPUs) gave it.
+    ``blocks`` is what ``split_phases`` made of it, for CPUs, where threads of a block meet.
     ``condition`` must hold at a launch for this variant to be right.  The code holds no places of
     the source, so it depends on the content of the kernel only.
 
@@ -43,7 +47,7 @@ def build(
     access = parameter_access(kernel)
     return Artifact(
         target=target.name,
-        code=_code(kernel, entry, target, wide, level),
+        code=_code(kernel, entry, target, wide, blocks, level),
         entry=entry,
         parameters=tuple(
             Parameter(name, p.type, offset, use)
@@ -58,7 +62,8 @@ def build(
         formats=formats_of(kernel),
         work=_work(kernel, wide),
         lanes=lanes_of(wide) if target.name == "cuda" else None,
-        grain=_lanes(wide) if is_uneven(kernel) else 0,
+        grain=_lanes(wide) if is_uneven(kernel) and not shares_block(kernel) else 0,
+        blocks=shares_block(kernel),
     )
 
 
@@ -77,12 +82,19 @@ def _lanes(wide: Kernel | None) -> int:
     return width
 
 
-def _code(kernel: Kernel, entry: str, target: Target, wide: Kernel | None, level: int) -> bytes:
+def _code(
+    kernel: Kernel,
+    entry: str,
+    target: Target,
+    wide: Kernel | None,
+    blocks: Kernel | None,
+    level: int,
+) -> bytes:
     """An object for CPUs, PTX for GPUs."""
     if target.name == "cuda":
         text = gpu_text(kernel, entry=entry, target=target, wide=wide, locations=False)
         return assembly(text, target, level=level).encode()
-    text = llvm_text(kernel, entry=entry, target=target, wide=wide, locations=False)
+    text = llvm_text(kernel, entry=entry, target=target, wide=wide, blocks=blocks, locations=False)
     return compile_object(text, target, level=level)
 
 
@@ -102,7 +114,7 @@ def sites_of(kernel: Kernel) -> dict[int, Site]:
     roots = array_roots(kernel)
     sites: dict[int, Site] = {}
     for op in walk(kernel.body):
-        if op.name in OBLIGATIONS:
+        if op.name in OBLIGATIONS or op.name in SYNCHRONISING:
             sites.setdefault(ids[op], Site(op.name, op.span, _subject(kernel, roots, op)))
     return sites
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from heald.codegen.aliases import Aliases
@@ -63,6 +63,22 @@ class ParameterLeaf:
 
 
 @dataclass(slots=True)
+class Team:
+    """How the threads of a GPU meet in a kernel without exits.
+
+    Attributes:
+        parting: branches and loops in which threads of a warp meet and that may part them.
+        leaving: for each loop in which threads meet whether a fault of one makes those of the
+            ``block`` or of the ``warp`` leave it, or none, since it ends in any case.
+        mask: the name of the lanes of the warp that are here, a bit for each, i32.
+    """
+
+    parting: frozenset[Op]
+    leaving: Mapping[Op, str]
+    mask: str = ""
+
+
+@dataclass(slots=True)
 class Body:
     """The state of writing one thread's function.
 
@@ -79,6 +95,10 @@ class Body:
         aliases: what is told of arrays that do not overlap.
         compact: arrays all of whose elements lie within 2^31 bytes.
         allocas: instructions for the head of the function.
+        index: the name of the thread's number in its block, i32, where it is at hand.
+        team: where threads of a GPU meet, and which ones.
+        run_phase: writes what ``threads`` does, in the function that runs a block.
+        globals: shared arrays of a GPU, as definitions of the module.
     """
 
     kernel: Kernel
@@ -96,9 +116,14 @@ class Body:
     compact: set[Value] = field(default_factory=set)
     allocas: list[str] = field(default_factory=list)
     local_bytes: int = 0
+    shared_bytes: int = 0
     roots: Mapping[Value, frozenset[Root]] | None = None
     decided: frozenset[Value] | None = None
     sums: Mapping[Value, tuple[Value, int]] | None = None
+    index: str = ""
+    team: Team | None = None
+    run_phase: Callable[[Op], None] | None = None
+    globals: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.ids = op_ids(self.kernel)
@@ -126,7 +151,7 @@ class Body:
 
     def notes(self, array: Value) -> str:
         """What a load or store of an array's elements says of others."""
-        return "" if self.aliases is None else self.aliases.of(self._roots_of_arrays(), array)
+        return "" if self.aliases is None else self.aliases.of(self.roots_of_arrays(), array)
 
     def load_notes(self, op: Op) -> str:
         """What a load says: on GPUs also that nothing writes what it reads, where that is known.
@@ -138,7 +163,7 @@ class Body:
         text = self.notes(array)
         if not self.gpu or self.aliases is None or op.result in self._deciding_loads():
             return text
-        unwritten = self.aliases.is_only_read(self._roots_of_arrays(), array)
+        unwritten = self.aliases.is_only_read(self.roots_of_arrays(), array)
         return text + (INVARIANT if unwritten else "")
 
     def _deciding_loads(self) -> frozenset[Value]:
@@ -146,7 +171,8 @@ class Body:
             self.decided = find_deciding(self.kernel)
         return self.decided
 
-    def _roots_of_arrays(self) -> Mapping[Value, frozenset[Root]]:
+    def roots_of_arrays(self) -> Mapping[Value, frozenset[Root]]:
+        """The parameters that each array may be."""
         if self.roots is None:
             self.roots = array_roots(self.kernel)
         return self.roots

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from heald.artifact import FaultKind
+from heald.codegen import teams
 from heald.codegen.atomics import emit_atomic
 from heald.codegen.body import Body, ParameterLeaf, types_of
 from heald.codegen.faults import has_faulted, require
@@ -21,7 +22,7 @@ from heald.codegen.resources import emit_resource
 from heald.codegen.threads import emit_block_place, emit_launch_dim, emit_tid
 from heald.codegen.views import emit_subview
 from heald.codegen.writer import Join
-from heald.diagnostics import CompileError, Diagnostic, InternalError
+from heald.diagnostics import InternalError
 from heald.ir import ATOMICS, Op, Region, Value
 from heald.ops import TABLE
 from heald.ops.lowering import lower_op
@@ -62,6 +63,9 @@ def emit_region(body: Body, region: Region, targets: Targets) -> tuple[Value, ..
             case "scope":
                 if not _emit_scope(body, op):
                     return None
+            case "threads":
+                assert body.run_phase is not None
+                body.run_phase(op)
             case _:
                 _emit_plain(body, op)
     raise InternalError("a region without a terminator")
@@ -89,10 +93,13 @@ def _land(body: Body, join: Join, results: Sequence[Value]) -> bool:
 def _emit_if(body: Body, op: Op, targets: Targets) -> bool:
     w = body.writer
     then, other, end = w.label("then"), w.label("else"), w.join("endif")
-    w.branch(body.name(op.operands[0]), then, other)
-    for label, region in zip((then, other), op.regions, strict=True):
+    condition = body.name(op.operands[0])
+    masks = teams.part(body, op, condition)
+    w.branch(condition, then, other)
+    for label, region, mask in zip((then, other), op.regions, masks, strict=True):
         w.start(label)
-        given = emit_region(body, region, targets)
+        with teams.among(body, mask):
+            given = emit_region(body, region, targets)
         if given is not None:
             w.jump(end, body.components(given))
     return _land(body, end, op.results)
@@ -131,7 +138,7 @@ def _emit_for(body: Body, op: Op, targets: Targets) -> None:
         w.jump(latch, body.components(given))
     following = w.land(latch, types_of(carried))
     if following is not None:
-        _leave_after_fault(body, done, following)
+        _leave_after_fault(body, op, done, following)
         k_next = w.ins(f"add i64 {k}, 1")
         position_next = w.ins(f"add i64 {position}, {step}")
         w.do(f"br label %{head}")
@@ -146,6 +153,7 @@ def _emit_while(body: Body, op: Op, targets: Targets) -> None:
     condition, region = op.regions
     types = types_of(region.args)
     ways: list[tuple[str, Sequence[str]]] = [(w.block, body.components(op.operands))]
+    circle = teams.begin_loop(body, op)
     head, mark, names = w.loop_head("while", len(types))
     body.bind(condition.args, names)
     body.bind(region.args, names)
@@ -153,15 +161,18 @@ def _emit_while(body: Body, op: Op, targets: Targets) -> None:
     given = emit_region(body, condition, replace(targets, stop=None, again=None))
     if given is None:
         raise InternalError("a while condition that exits")
+    mask = teams.remain(body, circle, body.name(given[0]))
     w.enter(done, names)
     w.branch(body.name(given[0]), run, done.label)
     w.start(run)
-    given = emit_region(body, region, replace(targets, stop=done, again=latch))
-    if given is not None:
-        w.jump(latch, body.components(given))
-    following = w.land(latch, types)
+    with teams.among(body, mask):
+        given = emit_region(body, region, replace(targets, stop=done, again=latch))
+        if given is not None:
+            w.jump(latch, body.components(given))
+        following = w.land(latch, types)
+        if following is not None:
+            _leave_after_fault(body, op, done, following)
     if following is not None:
-        _leave_after_fault(body, done, following)
         w.do(f"br label %{head}")
         ways.append((w.block, following))
     w.close_head(mark, names, types, ways)
@@ -174,13 +185,15 @@ def _refuse_local_arrays(op: Op) -> None:
         raise InternalError(f"a {op.name} carries a local array: the front end refuses that")
 
 
-def _leave_after_fault(body: Body, done: Join, values: Sequence[str]) -> None:
-    """At a back edge: a thread that has faulted goes no further."""
+def _leave_after_fault(body: Body, op: Op, done: Join, values: Sequence[str]) -> None:
+    """At a back edge: a thread that has faulted goes no further, unless others wait for it."""
     if not body.checked:
         return
     w = body.writer
     go = w.label("next")
-    faulted = has_faulted(body)
+    faulted = teams.leaves(body, op, has_faulted(body))
+    if not faulted:
+        return
     w.enter(done, values)
     w.branch(faulted, done.label, go)
     w.start(go)
@@ -250,14 +263,16 @@ def _emit_plain(body: Body, op: Op) -> None:
         case "block_dim" | "thread_index" | "block_index" | "lane":
             emit_block_place(body, op)
         case "block_sync" | "shuffle" | "vote":
-            _refuse_block_op(op)
+            teams.emit_meeting(body, op)
         case "resource_array" | "resource_scalar":
             emit_resource(body, op)
         case "printf":
             emit_printf(body, op)
         case "assert":
             if is_guarded(op):
-                require(body, op, body.name(op.operands[0]), FaultKind.ASSERT)
+                parts = op.attrs.get("kind") == "divergence"
+                kind = FaultKind.DIVERGENCE if parts else FaultKind.ASSERT
+                require(body, op, body.name(op.operands[0]), kind)
         case "assume":
             pass  # a promise of the user never changes code
         case _:
@@ -287,15 +302,3 @@ def emit_extract(body: Body, op: Op) -> None:
     body.names[op.result] = body.leaf_names(ParameterLeaf(number, leaf, part))
     if body.unit and isinstance(part, Array):
         body.compact.add(op.result)
-
-
-def _refuse_block_op(op: Op) -> None:
-    raise CompileError(
-        Diagnostic(
-            "H0805",
-            "threads of a block cannot work together on this device",
-            op.span,
-            f"{op.name} needs the other threads of the block",
-            hint="use one kernel for each phase",
-        )
-    )

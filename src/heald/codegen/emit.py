@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from heald.codegen import faults, printing, ranges
 from heald.codegen.aliases import Aliases
+from heald.codegen.blocks import functions as block_functions
 from heald.codegen.body import Body, parameter_leaves
 from heald.codegen.control import Targets, emit_region
 from heald.codegen.locations import Locations, Places
@@ -36,6 +39,7 @@ def llvm_text(
     entry: str,
     target: Target,
     wide: Kernel | None = None,
+    blocks: Kernel | None = None,
     locations: bool = True,
 ) -> str:
     """The LLVM module of a kernel that ``guard`` and ``scalarise`` have seen.
@@ -47,6 +51,9 @@ def llvm_text(
     ``wide`` is the same kernel without exits, on which the pass ``coalesce`` has recorded a width;
     where that is more than 1, it runs so many threads at a time, and ``kernel`` the rest of each
     row and the threads that have to start anew.
+
+    ``blocks`` is the program of whole blocks that ``split_phases`` made of a kernel whose threads
+    meet or share memory; then the range function runs the blocks that begin in [lo, hi).
 
     Raises:
         CompileError: the kernel uses what this target does not have.
@@ -60,7 +67,10 @@ def llvm_text(
     first = len(METADATA) + len(aliases.lines)
     places = Locations(kernel, first=first) if locations else None
     start = ranges.RANGE if wide is None else WIDE_RANGE
-    body, lines = _scalar(kernel, places, aliases, _FAST if wide is None else _care(kernel))
+    if blocks is not None:
+        body, lines = block_functions(blocks, places, aliases)
+    else:
+        body, lines = _scalar(kernel, places, aliases, _FAST if wide is None else _care(kernel))
     parts = [target.header + ranges.entry_text(entry, start), *lines]
     if wide is not None:
         records, lines = wide_emit.functions(wide, places, aliases)
@@ -102,10 +112,12 @@ def _scalar(
     ]
 
 
-def thread_lines(body: Body) -> list[str]:
-    """The instructions of one thread's function."""
+def thread_lines(body: Body, begin: Callable[[Body], None] | None = None) -> list[str]:
+    """The instructions of one thread's function; ``begin`` writes what comes first."""
     w = body.writer
     w.start("begin")
+    if begin is not None:
+        begin(body)
     end = w.join("finish")
     emit_region(body, body.kernel.body, Targets(end))
     w.place = "" if body.locations is None else body.locations.at(body.kernel.span)

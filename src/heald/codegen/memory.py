@@ -23,7 +23,10 @@ from heald.types import Array, Scalar, b1, leaf_offsets, leaves, size_of
 
 LOCAL_BYTES = 256 * 1024
 """What the local arrays of one thread may take of the stack; a worker may have 2 MiB."""
+BLOCK_BYTES = 1024 * 1024
+"""What shared arrays, and values that live across barriers, may take of the stack of a worker."""
 _LOCAL_ALIGNMENT = 64
+_SHARED_ALIGNMENT = 16
 
 
 # -- elements --------------------------------------------------------------------------------------
@@ -237,6 +240,9 @@ def emit_alloc(body: Body, op: Op) -> None:
     t = op.result.type
     assert isinstance(t, Array)
     total = size_of(t)
+    if t.space == "shared":
+        body.names[op.result] = _shared(body, op, t).components
+        return
     body.local_bytes += total
     if body.local_bytes > LOCAL_BYTES:
         raise CompileError(
@@ -251,18 +257,49 @@ def emit_alloc(body: Body, op: Op) -> None:
     body.names[op.result] = allocate(body, t, 1).components
 
 
+def _shared(body: Body, op: Op, t: Array) -> ArrayNames:
+    """Room for an array of the block: on CPUs on the stack of the function that runs it."""
+    total = max(1, size_of(t))
+    body.shared_bytes += total
+    if body.gpu:
+        name = f"@heald_shared{len(body.globals)}"
+        body.globals.append(
+            f"{name} = internal addrspace(3) global [{total} x i8] undef, align {_SHARED_ALIGNMENT}"
+        )
+        place = f"addrspacecast (ptr addrspace(3) {name} to ptr)"
+    else:
+        if body.shared_bytes > BLOCK_BYTES:
+            raise CompileError(
+                Diagnostic(
+                    "H0410",
+                    "what the threads of a block keep across barriers takes more than "
+                    f"{BLOCK_BYTES // 1024} KiB",
+                    op.span,
+                    hint="keep less alive across wp.block_sync(), or use several kernels",
+                )
+            )
+        place = body.writer.reserve()
+        body.allocas.append(f"{place} = alloca [{total} x i8], align {_LOCAL_ALIGNMENT}")
+    return ArrayNames(place, *_dense(t, size_of(t.dtype)))
+
+
+def _dense(t: Array, step: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Extents and byte strides of an array whose elements lie ``step`` bytes apart, row-major."""
+    assert t.shape is not None
+    strides = []
+    for extent in reversed(t.shape):
+        strides.append(str(step))
+        step *= extent
+    return tuple(map(str, t.shape)), tuple(reversed(strides))
+
+
 def allocate(body: Body, t: Array, copies: int) -> ArrayNames:
     """Zeroed room for ``copies`` of a local array, those of an element side by side."""
-    assert t.shape is not None
     w, total = body.writer, size_of(t) * copies
     place = w.reserve()
     body.allocas.append(f"{place} = alloca [{total} x i8], align {_LOCAL_ALIGNMENT}")
     w.do(f"call void @llvm.memset.p0.i64(ptr {place}, i8 0, i64 {total}, i1 false)")
-    strides, step = [], size_of(t.dtype) * copies
-    for extent in reversed(t.shape):
-        strides.append(str(step))
-        step *= extent
-    return ArrayNames(place, tuple(map(str, t.shape)), tuple(reversed(strides)))
+    return ArrayNames(place, *_dense(t, size_of(t.dtype) * copies))
 
 
 # -- shape -----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ unless asked.
 from __future__ import annotations
 
 from heald.artifact import Lanes, abi
-from heald.codegen import faults, printing
+from heald.codegen import faults, printing, teams
 from heald.codegen.aliases import Aliases
 from heald.codegen.body import (
     DEVICE_SCOPE,
@@ -28,13 +28,14 @@ from heald.codegen.writer import METADATA
 from heald.diagnostics import CompileError, Diagnostic, InternalError
 from heald.ir import Kernel
 from heald.passes.facts import launch_rank
+from heald.passes.meetings import shares_block
 from heald.types import parameter_layout
 
 PARAMETER_BYTES = 32764
 """What the parameters of one kernel may take (PTX 8.1, sm_70)."""
 
 _ATTRIBUTES = """\
-attributes #0 = { alwaysinline nounwind }
+attributes #0 = { alwaysinline convergent nounwind }
 attributes #1 = { noinline cold nounwind }
 """
 
@@ -91,14 +92,16 @@ def gpu_text(
     )
     block = f"ptr byval([{_block_size(kernel)} x i8]) align 16 {HEADER}"
     lanes = lanes_of(wide)
+    lines = thread_lines(body, teams.begin if shares_block(kernel) else None)
     parts = [
         target.header,
         f"define ptx_kernel void @{entry}({block}){of_entry} {{",
         emit_entry(kernel, rank, used, of_call, lanes),
         "}",
         f"define internal void @{BODY}({body_arguments(rank, used)}) #0{of_body} {{",
-        *thread_lines(body),
+        *lines,
         "}",
+        *body.globals,
     ]
     if wide is not None and lanes is not None:
         own = None if debug is None else Places(debug, range_=entry, body=LANES_BODY)

@@ -88,9 +88,9 @@ def emit_range(
     unpack(w, kernel, used)
     call = f"call void @{BODY}({body_arguments(rank, used)}){call_place}"
     if rank == 0 or (rank == 1 and short):
-        _run_flat(w, rank, call)
+        run_flat(w, rank, call)
     else:
-        _run_segments(w, rank, call)
+        run_segments(w, rank, call)
     w.start("exit")
     w.do("ret void")
     return "\n".join(w.lines)
@@ -135,7 +135,7 @@ def unpack(
 # -- loops -----------------------------------------------------------------------------------------
 
 
-def _run_flat(w: Writer, rank: int, call: str) -> None:
+def run_flat(w: Writer, rank: int, call: str) -> None:
     """Threads of a kernel that reads no coordinate, or one, which is then found by dividing."""
     rest = unread_extent(w, rank)
     w.do("br label %thread.run")
@@ -148,7 +148,7 @@ def _run_flat(w: Writer, rank: int, call: str) -> None:
     w.branch(w.ins("icmp slt i64 %t.next, %hi"), "thread.run", "exit")
 
 
-def _run_segments(w: Writer, rank: int, call: str) -> None:
+def run_segments(w: Writer, rank: int, call: str) -> None:
     """Threads of a kernel that reads ``rank`` coordinates.
 
     A segment is a row of the last coordinate where the launch has no dims beyond, else the threads

@@ -7,6 +7,8 @@ from heald.codegen.memory import axis_of
 from heald.ir import Op
 from heald.types import i32
 
+FIRST = "%first"
+"""The name of the first thread of a block, i64."""
 _LANE_MASK = 31
 
 
@@ -37,7 +39,11 @@ def emit_block_place(body: Body, op: Op) -> None:
         body.names[op.result] = (BLOCK_DIM,)
         return
     size = w.ins(f"zext i32 {BLOCK_DIM} to i64")
-    if op.name == "block_index":
+    if body.index and op.name != "block_index":
+        number = body.index
+        if op.name == "lane":
+            number = w.ins(f"and i32 {number}, {_LANE_MASK}")
+    elif op.name == "block_index":
         number = w.ins(f"udiv i64 {THREAD}, {size}")
         if op.result.type is i32:
             number = w.ins(f"trunc i64 {number} to i32")

@@ -50,6 +50,9 @@ _ROWS = (
     Code("H0405", "read of uninitialised memory"),
     Code("H0406", "stale or foreign handle"),
     Code("H0407", "local arrays too large"),
+    Code("H0408", "barrier under divergent control"),
+    Code("H0409", "race in shared memory"),
+    Code("H0410", "shared arrays too large"),
     # H06 proof
     Code("H0601", "a thread leaves an array"),
     Code("H0602", "a thread divides by zero"),

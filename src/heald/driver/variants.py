@@ -12,7 +12,9 @@ from heald.ir import Kernel
 from heald.passes import SCALAR_CPU, run_pipeline
 from heald.passes.coalesce import coalesce
 from heald.passes.coarsen import coarsen
-from heald.passes.pipelines import WIDE_CPU
+from heald.passes.meetings import shares_block
+from heald.passes.pipelines import BLOCKS, WIDE_CPU
+from heald.passes.split_phases import split_phases
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,10 @@ class Choice:
 
 def lower(kernel: Kernel) -> Kernel:
     """A guarded kernel as the scalar code generator takes it."""
-    return run_pipeline(kernel, SCALAR_CPU, check=config.check, trace=trace())
+    kernel = run_pipeline(kernel, SCALAR_CPU, check=config.check, trace=trace())
+    if shares_block(kernel):
+        kernel = run_pipeline(kernel, BLOCKS, check=config.check, trace=trace())
+    return kernel
 
 
 def widen(lowered: Kernel) -> Kernel:
@@ -58,4 +63,7 @@ def compile_variant(lowered: Kernel, condition: LaunchCondition) -> Artifact:
         CompileError: the kernel uses what CPUs do not have.
         DeviceError: this processor is not supported.
     """
+    if shares_block(lowered):
+        blocks = run_pipeline(lowered, (split_phases,), check=config.check, trace=trace())
+        return build(lowered, host_target(), blocks=blocks, condition=condition)
     return build(lowered, host_target(), wide=widen(lowered), condition=condition)

@@ -27,6 +27,7 @@ from heald.ir import ATOMICS, Value
 from heald.ops import MAX_WIDTH
 from heald.types import (
     Array,
+    Element,
     Matrix,
     Scalar,
     Struct,
@@ -98,7 +99,9 @@ Intrinsic = Callable[[Session, Arguments], Operand]
 INTRINSICS: dict[str, Intrinsic] = {}
 
 
-def _intrinsic(name: str) -> Callable[[Intrinsic], Intrinsic]:
+def intrinsic(name: str) -> Callable[[Intrinsic], Intrinsic]:
+    """Enters what lowers the calls of an intrinsic."""
+
     def enter(function: Intrinsic) -> Intrinsic:
         INTRINSICS[name] = function
         return function
@@ -117,23 +120,17 @@ def thread_indices(s: Session, node: ast.AST, count: int) -> tuple[Value, ...]:
     return tuple(s.builder.emit("tid", (), (s.options.index,), axis=k)[0] for k in range(count))
 
 
-@_intrinsic("tid")
+@intrinsic("tid")
 def _tid(s: Session, arguments: Arguments) -> Operand:
     arguments.bind(s, (), 0)
     (index,) = thread_indices(s, arguments.node, 1)
     return index
 
 
-@_intrinsic("block_dim")
-def _block_dim(s: Session, arguments: Arguments) -> Operand:
-    arguments.bind(s, (), 0)
-    return s.op("block_dim")
-
-
 # -- compile-time questions ------------------------------------------------------------------------
 
 
-@_intrinsic("len")
+@intrinsic("len")
 def _len(s: Session, arguments: Arguments) -> Operand:
     operand = arguments.bind(s, ("x",), 1)["x"]
     match operand:
@@ -150,7 +147,7 @@ def _len(s: Session, arguments: Arguments) -> Operand:
     raise s.refuse(arguments.at(operand), "H0201", f"{describe(operand)} has no length")
 
 
-@_intrinsic("type")
+@intrinsic("type")
 def _type(s: Session, arguments: Arguments) -> Operand:
     operand = arguments.bind(s, ("x",), 1)["x"]
     if isinstance(operand, (Value, Literal)):
@@ -161,26 +158,41 @@ def _type(s: Session, arguments: Arguments) -> Operand:
 # -- memory ----------------------------------------------------------------------------------------
 
 
-@_intrinsic("zeros")
+@intrinsic("zeros")
 def _zeros(s: Session, arguments: Arguments) -> Operand:
     """``wp.zeros(shape=8, dtype=float)``: an array local to the thread."""
     bound = arguments.bind(s, ("shape", "dtype"), 2)
-    shape = _static_shape(s, arguments, bound["shape"])
-    annotation = bound["dtype"]
-    dtype = as_concrete(annotation.object) if isinstance(annotation, Static) else None
-    if dtype is None or isinstance(dtype, Array) or array_leaves(dtype):
-        raise s.refuse(
-            arguments.at(annotation),
-            "H0207",
-            f"{describe(annotation)} cannot be the element type of a local array",
-            hint="elements are scalars, vectors, matrices, or structs without arrays",
-        )
+    shape = static_shape(s, arguments, bound["shape"], "local", _MAX_LOCAL_ELEMENTS)
+    dtype = element_type(s, arguments, bound["dtype"], "local")
     t = Array(dtype, len(shape), "local", shape)
     (value,) = s.builder.emit("alloc", (), (t,))
     return value
 
 
-def _static_shape(s: Session, arguments: Arguments, operand: Operand) -> tuple[int, ...]:
+def element_type(s: Session, arguments: Arguments, annotation: Operand, space: str) -> Element:
+    """The element type of an array that a kernel makes in memory of its own."""
+    dtype = as_concrete(annotation.object) if isinstance(annotation, Static) else None
+    if dtype is None or isinstance(dtype, Array) or array_leaves(dtype):
+        raise s.refuse(
+            arguments.at(annotation),
+            "H0207",
+            f"{describe(annotation)} cannot be the element type of a {space} array",
+            hint="elements are scalars, vectors, matrices, or structs without arrays",
+        )
+    return dtype
+
+
+_TOO_LARGE = {"local": "H0407", "shared": "H0410"}
+_REMEDIES = {
+    "local": "pass a global array with a row for each thread",
+    "shared": "pass a global array with a row for each block",
+}
+
+
+def static_shape(
+    s: Session, arguments: Arguments, operand: Operand, space: str, most: int
+) -> tuple[int, ...]:
+    """The shape of an array that a kernel makes, of at most ``most`` elements."""
     items = operand.items if isinstance(operand, Several) else (operand,)
     extents = [s.static_int(item) for item in items]
     shape = tuple(e for e in extents if e is not None)
@@ -191,18 +203,17 @@ def _static_shape(s: Session, arguments: Arguments, operand: Operand) -> tuple[i
         raise s.refuse(
             arguments.at(operand),
             "H0107",
-            "the shape of a local array is 1 to 4 positive integers known at compile time",
+            f"the shape of a {space} array is 1 to 4 positive integers known at compile time",
             describe(operand),
-            hint="literals and captured numbers are known; for a size known at run time pass a "
-            "global array with a row for each thread",
+            hint="literals and captured numbers are known; for a size known at run time "
+            f"{_REMEDIES[space]}",
         )
-    if total > _MAX_LOCAL_ELEMENTS:
+    if total > most:
         raise s.refuse(
             arguments.at(operand),
-            "H0407",
-            f"a local array of {spell(total)} elements is too large",
-            hint=f"the limit is {_MAX_LOCAL_ELEMENTS} elements; pass a global array with a row for "
-            "each thread",
+            _TOO_LARGE[space],
+            f"a {space} array of {spell(total)} elements is too large",
+            hint=f"the limit is {most} elements; {_REMEDIES[space]}",
         )
     return shape
 
@@ -273,7 +284,7 @@ for _name in ATOMICS:
 _CONVERSION = re.compile(r"%([-+ #0]*)(\d*)(\.\d+)?(?:hh|h|ll|l|z|j|t|L)?([A-Za-z%])")
 
 
-@_intrinsic("print")
+@intrinsic("print")
 def _print(s: Session, arguments: Arguments) -> Operand:
     """Values separated by blanks, a line break at the end, as Python prints them."""
     pieces, values = [], []
@@ -325,7 +336,7 @@ def _emit_print(s: Session, text: str, values: list[Value]) -> None:
     s.builder.emit("printf", values, (), (), text=text, kinds=kinds)
 
 
-@_intrinsic("printf")
+@intrinsic("printf")
 def _printf(s: Session, arguments: Arguments) -> Operand:
     """C's printf with the conversions d i u x X o c e E f F g G."""
     template, *rest = arguments.only_positional(s) or (Static(None),)
@@ -397,19 +408,19 @@ def _pair(s: Session, arguments: Arguments) -> tuple[Value | Literal, Value | Li
     return s.as_number(arguments.node, bound["a"]), s.as_number(arguments.node, bound["b"])
 
 
-@_intrinsic("expect_eq")
+@intrinsic("expect_eq")
 def _expect_eq(s: Session, arguments: Arguments) -> Operand:
     a, b = _pair(s, arguments)
     return _expect(s, arguments, compare(s, arguments.node, ast.Eq(), a, b), "expect_eq")
 
 
-@_intrinsic("expect_neq")
+@intrinsic("expect_neq")
 def _expect_neq(s: Session, arguments: Arguments) -> Operand:
     a, b = _pair(s, arguments)
     return _expect(s, arguments, compare(s, arguments.node, ast.NotEq(), a, b), "expect_neq")
 
 
-@_intrinsic("expect_near")
+@intrinsic("expect_near")
 def _expect_near(s: Session, arguments: Arguments) -> Operand:
     """``|a - b| <= tolerance``, component by component; NaN fails."""
     node = arguments.node

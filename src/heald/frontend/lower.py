@@ -7,6 +7,7 @@ from types import FunctionType, MappingProxyType
 
 from heald.diagnostics import CompileError, Diagnostic
 from heald.diagnostics.errors import collect
+from heald.frontend.blocks import shared_ops
 from heald.frontend.calls import call_builtin, call_overloads
 from heald.frontend.conversions import as_value
 from heald.frontend.expressions import expression
@@ -23,7 +24,7 @@ from heald.frontend.sources import (
     read_source,
 )
 from heald.frontend.statements import TooManyErrors, block
-from heald.ir import Kernel, Value
+from heald.ir import Kernel, Region, Value
 from heald.types import Pattern, Type, as_type
 
 _DEFAULT = Options()
@@ -104,10 +105,16 @@ def lower_kernel(
         raise _too_deep(source) from None
     if s.errors:
         raise collect(s.errors)
+    body = s.builder.close()
+    try:
+        shared = shared_ops(s, body.ops)
+    except Refused as refused:
+        s.report(refused)
+        raise collect(s.errors) from None
     return Kernel(
         name or function.__name__,
         params,
-        s.builder.close(),
+        Region((), (*shared, *body.ops)),
         (),
         s.rank,
         MappingProxyType(s.names),

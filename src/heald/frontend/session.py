@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from heald.frontend.sources import FunctionSource
+    from heald.ir.core import Op
 
 Resolver = Callable[[str], Any]
 """Gives the object that holds the overloads of a builtin (``__heald_overloads__``), or None."""
@@ -69,7 +70,10 @@ class Frame:
 
 
 class Session:
-    """Lowers one kernel.  ``expression`` and ``block`` are the two mutually recursive halves."""
+    """Lowers one kernel.  ``expression`` and ``block`` are the two mutually recursive halves.
+
+    ``shared`` collects the allocations of shared arrays, which stand at the head of the kernel.
+    """
 
     def __init__(
         self,
@@ -84,6 +88,7 @@ class Session:
         self.resolver = resolver
         self.options = options
         self.rank = 0
+        self.shared: list[Op] = []
         self.names: dict[Value, str] = {}
         self.literals: dict[Value, bool | int | float] = {}
         self.errors: list[Diagnostic] = []

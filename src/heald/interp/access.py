@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from heald.artifact import FaultKind
-from heald.diagnostics import Diagnostic, HealdError, InternalError, LaunchError
+from heald.diagnostics import Diagnostic, InternalError, LaunchError
 from heald.interp.lanes import Group, is_uniform, only
 from heald.interp.memory import ArrayValue, ArrayView, Lanes, Memory
 from heald.interp.resources import Resource, look_up
+from heald.interp.shared import SharedMemory
 from heald.interp.values import Datum, Mask, pick, spread
 from heald.ir import Op
 from heald.types import Array, Scalar, i32, leaf_offsets, leaves
@@ -88,7 +89,7 @@ def locate(
     shared = is_uniform(fields) and not apart
     lanes = None if shared else group.active(mask)
     if lanes is not None:
-        array = _pick_array(array, lanes)
+        array = pick_array(array, lanes)
         at = tuple(pick(i, lanes) for i in at)
     bad = np.zeros(1, bool)
     for i, extent in zip(at, array.shape, strict=True):
@@ -105,7 +106,7 @@ def locate(
         if not len(good):
             return None
         lanes = lanes[good]
-        array = _pick_array(array, good)
+        array = pick_array(array, good)
         at = tuple(pick(i, good) for i in at)
     address = array.offset
     for i, stride in zip(at, array.strides, strict=True):
@@ -115,7 +116,8 @@ def locate(
     return Places(array, lanes, array.which, address, at, mask)
 
 
-def _pick_array(array: ArrayValue, lanes: Lanes) -> ArrayValue:
+def pick_array(array: ArrayValue, lanes: Lanes) -> ArrayValue:
+    """The arrays of some lanes."""
     return ArrayValue(
         array.memories,
         pick(array.which, lanes),
@@ -161,6 +163,69 @@ def leaf_address(array: ArrayValue, k: int, address: Lanes) -> Lanes:
     return address + _leaf(array, k)[1]
 
 
+class Watch:
+    """One access of shared memory: notes it, and records a fault for the threads that race."""
+
+    __slots__ = ("_before", "_group", "_op", "_places", "_rows")
+
+    def __init__(self, group: Group, op: Op, places: Places) -> None:
+        self._group, self._op, self._places = group, op, places
+        self._rows: list[tuple[SharedMemory, Lanes, Lanes, Lanes]] = []
+        for memory, part in places.by_memory() if group.shared else ():
+            shared = group.shared_of(memory)
+            if shared is not None:
+                lanes = self._lanes(part)
+                for rows in self._bytes(part):
+                    self._rows.append((shared, part, lanes, _spread_rows(rows, len(lanes))))
+        self._before = [shared.memory.buffer[rows] for shared, _, _, rows in self._rows]
+
+    def _lanes(self, part: Lanes) -> Lanes:
+        if self._places.lanes is None:
+            return self._group.active(self._places.mask)
+        return self._places.lanes[part]
+
+    def _bytes(self, part: Lanes) -> Iterator[Lanes]:
+        array = self._places.array
+        for k in self._places.leaf_positions(self._op):
+            address = leaf_address(array, k, self._places.address[part])
+            yield address[:, None] + np.arange(leaf_carrier(array, k).itemsize)
+
+    def read(self) -> None:
+        """The access was a load."""
+        self._report([s.read(self._threads(lanes), rows) for s, _, lanes, rows in self._rows])
+
+    def update(self) -> None:
+        """The access was an atomic."""
+        self._report([s.update(self._threads(lanes), rows) for s, _, lanes, rows in self._rows])
+
+    def write(self, parts: Sequence[Lanes]) -> None:
+        """The access was a store of these leaves."""
+        found = []
+        each = zip(self._rows, self._before, strict=True)
+        for n, ((shared, _, lanes, rows), before) in enumerate(each):
+            number = spread(pick(parts[n % len(parts)], lanes), len(lanes))
+            new = np.ascontiguousarray(number).view(np.uint8).reshape(len(lanes), -1)
+            found.append(shared.write(self._threads(lanes), rows, before, new))
+        self._report(found)
+
+    def _threads(self, lanes: Lanes) -> Lanes:
+        return np.asarray(self._group.threads[lanes])
+
+    def _report(self, racing: Sequence[Mask]) -> None:
+        for (_, part, lanes, _), bad in zip(self._rows, racing, strict=True):
+            if bad.any():
+                chosen = np.flatnonzero(bad)
+                at = part[chosen] if self._places.lanes is not None else part[:1]
+                index = tuple(pick(i, at) for i in self._places.index)
+                shape = tuple(pick(n, at) for n in self._places.array.shape)
+                self._group.fault(self._op, FaultKind.RACE, lanes[chosen], index, shape)
+
+
+def _spread_rows(rows: Lanes, count: int) -> Lanes:
+    """One row for each of ``count`` lanes."""
+    return np.broadcast_to(rows, (count, rows.shape[1])) if len(rows) == 1 else rows
+
+
 def load(group: Group, op: Op, args: Sequence[Datum], mask: Mask) -> tuple[Datum, ...]:
     """The element, or zero where the check fails."""
     array = array_of(args[0])
@@ -168,6 +233,7 @@ def load(group: Group, op: Op, args: Sequence[Datum], mask: Mask) -> tuple[Datum
     if places is None:
         return (zeros(op),)
     check_initialised(group, op, places)
+    Watch(group, op, places).read()
     parts = []
     for k in places.leaf_positions(op):
         carrier = leaf_carrier(array, k)
@@ -198,6 +264,7 @@ def store(group: Group, op: Op, args: Sequence[Datum], mask: Mask) -> tuple[Datu
     places = locate(group, op, array, args[1 : 1 + ndim], mask, apart=apart)
     if places is None:
         return ()
+    watch = Watch(group, op, places)
     for memory, part in places.by_memory():
         refuse_read_only(memory, op)
         for k, number in zip(places.leaf_positions(op), parts, strict=True):
@@ -205,6 +272,7 @@ def store(group: Group, op: Op, args: Sequence[Datum], mask: Mask) -> tuple[Datu
             if places.lanes is not None:
                 chosen = spread(pick(number, places.lanes), len(places.lanes))[part]
             memory.write(leaf_address(array, k, places.address[part]), chosen)
+    watch.write(parts)
     return ()
 
 
@@ -217,17 +285,6 @@ def refuse_read_only(memory: Memory, op: Op) -> None:
     """Raise ``LaunchError`` for memory that must not be written."""
     if not memory.buffer.flags.writeable:
         raise LaunchError(Diagnostic("H0705", f"{op.name} into read-only memory", op.span))
-
-
-def alloc(group: Group, op: Op, args: Sequence[Datum], mask: Mask) -> tuple[Datum, ...]:
-    """A zeroed array for each lane."""
-    t = op.result.type
-    assert isinstance(t, Array)
-    if t.space != "local":
-        raise HealdError(
-            Diagnostic("H0709", f"the interpreter has no {t.space} memory in arrays", op.span)
-        )
-    return (ArrayValue.local(t, len(group)),)
 
 
 def dim(group: Group, op: Op, args: Sequence[Datum], mask: Mask) -> tuple[Datum, ...]:

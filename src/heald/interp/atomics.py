@@ -10,6 +10,7 @@ import numpy as np
 from heald.diagnostics import InternalError
 from heald.interp.access import (
     Places,
+    Watch,
     array_of,
     as_parts,
     check_initialised,
@@ -64,6 +65,7 @@ def atomic(group: Group, op: Op, args: Sequence[Datum], mask: Mask) -> tuple[Dat
     if places is None:
         return (zeros(op),)
     check_initialised(group, op, places)
+    Watch(group, op, places).update()
     operands = [as_parts(a) for a in args[1 + ndim :]]
     old_is_read = op.result in group.launch.used
     parts = [

@@ -32,7 +32,7 @@ _REFUSED = frozenset(
     {
         *("tid", "launch_dim", "block_dim", "block_index", "thread_index", "lane"),
         *("block_sync", "shuffle", "vote", "resource_array", "resource_scalar"),
-        *("subview", "printf"),
+        *("subview", "printf", "threads"),
     }
 )
 HANDLED = frozenset(

@@ -14,6 +14,7 @@ import numpy as np
 
 from heald.artifact import FaultKind
 from heald.diagnostics import InternalError
+from heald.interp.blocks import Crowd, leaves_loop
 from heald.interp.lanes import Group, only
 from heald.interp.memory import Lanes
 from heald.interp.operations import perform
@@ -22,7 +23,10 @@ from heald.ir import Op, Region
 from heald.types import Scalar
 
 CONTROL = frozenset(
-    {"if", "for", "while", "scope", "yield", "break", "continue", "return", "unreachable"}
+    {
+        *("if", "for", "while", "scope", "threads"),
+        *("yield", "break", "continue", "return", "unreachable"),
+    }
 )
 """The structural ops that both interpreters treat themselves; ``operations`` has the others."""
 
@@ -73,6 +77,11 @@ def run_region(group: Group, region: Region, mask: Mask, targets: Targets) -> Fl
                 flow = _run_while(group, op, mask, targets)
             case "scope":
                 flow = _run_scope(group, op, mask)
+            case "threads":
+                crowd = Crowd(group, op, mask)
+                run_region(crowd.group, op.regions[0], crowd.group.everyone, _NOWHERE)
+                crowd.end()
+                continue
             case _:
                 perform(group, op, mask)
                 continue
@@ -158,7 +167,9 @@ class _Iteration:
         self.active, self.carried = again.mask, again.values
         if self.active is None:
             return False
-        return self.keep(~group.faulted) if (self.active & group.faulted).any() else True
+        if not (self.active & group.faulted).any():
+            return True
+        return self.keep(~leaves_loop(group, op, self.active))
 
     def result(self) -> Flow:
         """The lanes that the loop did not return from, and the results."""

@@ -6,19 +6,25 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from heald.artifact import FaultKind
 from heald.diagnostics import Diagnostic, HealdError, InternalError, LaunchError
 from heald.interp.faults import Journal
-from heald.interp.memory import Lanes
+from heald.interp.memory import Lanes, Memory
 from heald.interp.resources import Resources
 from heald.interp.values import Datum, Mask, Part, from_argument
 from heald.ir import MEMORY, Kernel, Op, Value, op_ids, walk
+from heald.passes.meetings import meetings_of, shares_block
+
+if TYPE_CHECKING:
+    from heald.interp.shared import SharedMemory
 
 MAX_RANK = 4
-BLOCK_OPS = frozenset({"block_sync", "shuffle", "vote"})
+_BESIDE_GUARDS = (FaultKind.UNINITIALISED, FaultKind.RACE)
+"""What an access is checked for whether its index was proved to be inside or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,8 @@ class Launch:
         fuel: loop iterations that lanes which run together may take.
         ids: id of every op.
         used: values that some op reads.
+        meetings: loops in which threads of a ``block`` or of a ``warp`` meet.
+        shares: threads of a block meet or share memory, so blocks are kept together.
     """
 
     kernel: Kernel
@@ -44,11 +52,19 @@ class Launch:
     fuel: int
     ids: Mapping[Op, int]
     used: frozenset[Value]
+    meetings: Mapping[Op, str]
+    shares: bool
 
     @property
     def threads(self) -> int:
         """How many threads there are."""
         return prod(self.dims)
+
+    @property
+    def step(self) -> int:
+        """Threads from one lane to the next: lanes are threads, or in a program of whole blocks
+        blocks."""
+        return self.block_dim if self.kernel.attrs.get("blocks") is True else 1
 
 
 def prepare(
@@ -63,7 +79,6 @@ def prepare(
 
     Raises:
         LaunchError: dims, block size or arguments do not suit the kernel.
-        HealdError: the kernel communicates within blocks.
     """
     extents = _check_dims(kernel, dims, block_dim)
     if len(args) != len(kernel.params):
@@ -79,17 +94,17 @@ def prepare(
     used: set[Value] = set()
     for op in walk(kernel.body):
         used.update(op.operands)
-        if op.name in BLOCK_OPS:
-            raise HealdError(
-                Diagnostic(
-                    "H0709",
-                    f"the interpreter cannot run {op.name}: its threads do not wait for each other",
-                    op.span,
-                )
-            )
-    ids = op_ids(kernel)
     return Launch(
-        kernel, extents, arguments, block_dim, resources or {}, fuel, ids, frozenset(used)
+        kernel,
+        extents,
+        arguments,
+        block_dim,
+        resources or {},
+        fuel,
+        op_ids(kernel),
+        frozenset(used),
+        meetings_of(kernel),
+        shares_block(kernel),
     )
 
 
@@ -117,6 +132,9 @@ class Group:
         everyone: the mask of all lanes; masks are never changed in place.
         faulted: lanes that have faulted.
         sequence: print records that each lane has made.
+        shared: the shared arrays of the blocks that the lanes are.
+        history: where lanes are blocks, which of their threads have faulted or printed: whether,
+            and how often.
     """
 
     __slots__ = (
@@ -125,9 +143,11 @@ class Group:
         "_fuel",
         "everyone",
         "faulted",
+        "history",
         "journal",
         "launch",
         "sequence",
+        "shared",
         "threads",
     )
 
@@ -138,6 +158,8 @@ class Group:
         self.everyone: Mask = np.ones(len(threads), bool)
         self.faulted: Mask = np.zeros(len(threads), bool)
         self.sequence = np.zeros(len(threads), np.int64)
+        self.shared: list[SharedMemory] = []
+        self.history: dict[int, tuple[bool, int]] = {}
         self._fuel = launch.fuel
         self._env: dict[Value, Datum] = {}
         self._active: tuple[Mask, Lanes] = self.everyone, np.arange(len(threads))
@@ -145,6 +167,10 @@ class Group:
 
     def __len__(self) -> int:
         return len(self.threads)
+
+    def shared_of(self, memory: Memory) -> SharedMemory | None:
+        """The shared arrays that a memory holds."""
+        return next((s for s in self.shared if s.memory is memory), None)
 
     def bind(self, values: Iterable[Value], data: Iterable[Datum]) -> None:
         """Give values their data."""
@@ -174,7 +200,7 @@ class Group:
             InternalError: the op was proved not to fail.  Lanes that have faulted before count too,
                 as compiled code does not check the op for them either.
         """
-        if op.attrs.get("guard") is False and kind is not FaultKind.UNINITIALISED:
+        if op.attrs.get("guard") is False and kind not in _BESIDE_GUARDS:
             is_access = op.name in MEMORY or op.name == "subview"
             if not (is_access and self.journal.unchecked):
                 raise InternalError(

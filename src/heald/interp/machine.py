@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from heald.artifact import Fault, PrintRecord
+from heald.diagnostics import Diagnostic, HealdError
 from heald.interp.control import run_grid, spread_datum
 from heald.interp.faults import Journal, Stopped
 from heald.interp.lanes import Group, Launch, prepare
@@ -85,17 +86,20 @@ def run(
 
     Raises:
         LaunchError: dims or arguments do not suit the kernel.
-        HealdError: out of fuel, or the kernel communicates within blocks.
+        HealdError: out of fuel.
         InternalError: the kernel is malformed, or an op with ``guard=False`` failed its check.
     """
     launch = prepare(kernel, dims, args, block_dim, resources, fuel)
     journal = Journal(unchecked, stop_on_fault)
     size = chunk or _chunk_size(kernel)
+    if launch.shares:  # whole blocks
+        size = max(1, size // block_dim) * block_dim
     pieces: list[list[Datum]] = []
     with np.errstate(all="ignore"):
         try:
             for start in range(0, launch.threads, size):
-                threads = np.arange(start, min(start + size, launch.threads), dtype=np.int64)
+                stop = min(start + size, launch.threads)
+                threads = np.arange(start, stop, launch.step, dtype=np.int64)
                 pieces.append(run_grid(Group(launch, journal, threads)))
         except Stopped:
             pieces = []
@@ -116,8 +120,15 @@ def run_serial(
     """Run a kernel thread after thread (``schedule="serial"``); slow.
 
     Arguments and errors are those of :func:`run`, but for ``fuel``: each thread has its own.
+
+    Raises:
+        HealdError: threads of a block meet or share memory: one alone cannot go on.
     """
     launch = prepare(kernel, dims, args, block_dim, resources, fuel)
+    if launch.shares:
+        raise HealdError(
+            Diagnostic("H0709", f"the threads of {kernel.name} do not run one after the other")
+        )
     journal = Journal(unchecked, stop_on_fault)
     pieces: list[list[Datum]] = []
     with np.errstate(all="ignore"):

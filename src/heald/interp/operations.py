@@ -9,20 +9,18 @@ import numpy as np
 
 from heald.artifact import FaultKind, PrintRecord
 from heald.diagnostics import InternalError
-from heald.interp import access, atomics
+from heald.interp import access, atomics, blocks
 from heald.interp.access import index_result
 from heald.interp.lanes import Group, only
-from heald.interp.memory import Lanes
+from heald.interp.memory import ArrayValue, Lanes
 from heald.interp.values import Datum, Mask, from_number, pick, to_number
 from heald.ir import ATOMICS, Op
 from heald.ops import TABLE
-from heald.types import Scalar
+from heald.ops.threads import LANE_WIDTH
+from heald.types import Array, Scalar
 
 Operation = Callable[[Group, Op, Sequence[Datum], Mask], tuple[Datum, ...]]
 """``(group, op, data of the operands, active lanes) -> data of the results``."""
-
-LANE_WIDTH = 32
-"""Threads of a warp, on every device."""
 
 DIVISIONS = frozenset({"idiv", "irem", "udiv", "urem"})
 
@@ -95,13 +93,26 @@ def _of_thread(meaning: Callable[[Lanes, int], Lanes]) -> Operation:
     return operation
 
 
+# -- memory ----------------------------------------------------------------------------------------
+
+
+def _alloc(group: Group, op: Op, args: Sequence[Datum], mask: Mask) -> tuple[Datum, ...]:
+    """A zeroed array for each lane, or a shared one for each block."""
+    t = op.result.type
+    assert isinstance(t, Array)
+    if t.space == "shared":
+        return (blocks.allocate(group, t),)
+    return (ArrayValue.local(t, len(group)),)
+
+
 # -- effects ---------------------------------------------------------------------------------------
 
 
 def _assert(group: Group, op: Op, args: Sequence[Datum], mask: Mask) -> tuple[Datum, ...]:
     failing = np.flatnonzero(mask & ~only(args[0]))
     if len(failing):
-        group.fault(op, FaultKind.ASSERT, failing)
+        parts = op.attrs.get("kind") == "divergence"
+        group.fault(op, FaultKind.DIVERGENCE if parts else FaultKind.ASSERT, failing)
     return ()
 
 
@@ -160,10 +171,13 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "block_index": _of_thread(lambda threads, size: threads // size),
         "thread_index": _of_thread(lambda threads, size: threads % size),
         "lane": _of_thread(lambda threads, size: threads % size % LANE_WIDTH),
+        "block_sync": blocks.block_sync,
+        "shuffle": blocks.shuffle,
+        "vote": blocks.vote,
         "load": access.load,
         "store": access.store,
         **dict.fromkeys(ATOMICS, atomics.atomic),
-        "alloc": access.alloc,
+        "alloc": _alloc,
         "dim": access.dim,
         "stride": access.stride,
         "subview": access.subview,

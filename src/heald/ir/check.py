@@ -179,6 +179,8 @@ class _Checker:
                 axis, rank = op.attrs.get("axis"), self._kernel.rank
                 if type(axis) is int and axis >= rank:
                     self._fault(op, f"tid reads axis {axis} of a kernel with launch rank {rank}")
+            case "alloc" if frame.depth and _is_shared(op):
+                self._fault(op, "a shared array is allocated outside of every region")
             case name if frame.condition and name in _WRITES:
                 self._fault(op, f"a while condition must not run {name}, which has effects")
 
@@ -249,6 +251,8 @@ class _Checker:
                 self._while(op, frame)
             case "scope":
                 self._scope(op, frame)
+            case "threads":
+                self._threads(op, frame)
 
     def _regions(self, op: Op, *args: Types) -> bool:
         """Are there as many regions as ``args``, with arguments of these types?"""
@@ -308,6 +312,14 @@ class _Checker:
             inner = _Frame(None, None, returns, frame.condition, frame.depth + 1)
             self._region(op, op.regions[0], inner)
 
+    def _threads(self, op: Op, frame: _Frame) -> None:
+        if op.operands or op.results:
+            self._fault(op, "threads takes no operands and has no results")
+        if self._kernel.attrs.get("blocks") is not True or frame.condition:
+            self._fault(op, "threads stands in the body of a program of whole blocks")
+        if self._regions(op, ()):
+            self._region(op, op.regions[0], _Frame((), None, None, False, frame.depth + 1))
+
 
 _INTEGER_LIMIT = 1 << 64
 _ADVICE = {
@@ -316,6 +328,10 @@ _ADVICE = {
     "continue": ": there is no loop that it could continue",
     "return": ": a while condition cannot be left",
 }
+
+
+def _is_shared(op: Op) -> bool:
+    return any(isinstance(v.type, Array) and v.type.space == "shared" for v in op.results)
 
 
 def _never_falls(op: Op) -> bool:

@@ -29,7 +29,8 @@ from heald.ir.text import to_text
 
 MAGIC = b"\x89HEALD\r\n"
 """As in PNG: not text, and changed by a transfer that translates line ends."""
-FORMAT = (1, 0)
+FORMAT = (1, 1)
+"""1.1 has allocations in shared memory and votes of blocks."""
 MAX_SIZE = 1 << 26
 """Most bytes that the body may expand to."""
 

@@ -231,8 +231,8 @@ def _alloc(op: Op) -> Answer:
     t = op.results[0].type if len(op.results) == 1 else None
     if op.operands:
         return f"takes no operands, not {_show(_types(op))}"
-    if not isinstance(t, Array) or t.space != "local" or t.shape is None:
-        return f"gives a local array of static shape, not {'nothing' if t is None else t}"
+    if not isinstance(t, Array) or t.space not in ("local", "shared") or t.shape is None:
+        return f"gives a local or shared array of static shape, not {'nothing' if t is None else t}"
     return (t,)
 
 

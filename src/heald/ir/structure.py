@@ -78,6 +78,13 @@ _OPS = (
         "An inlined function.  Left by `return` only, whose operands become the results.",
     ),
     StructuralOp(
+        "threads",
+        "threads () {body}",
+        "Runs its region for each thread of the block, in any order; no thread meets another one "
+        "in it.  It stands in programs of whole blocks, which the pass `split_phases` makes and in "
+        "which everything else runs once for the block.",
+    ),
+    StructuralOp(
         "yield", "yield %v...", "Ends a region: results of an `if`, next iteration of a loop."
     ),
     StructuralOp(
@@ -118,8 +125,9 @@ _OPS = (
     StructuralOp(
         "alloc",
         "%a = alloc",
-        "A zeroed local array of one thread, fresh each time; element type and static shape are in "
-        "the type.",
+        "An array whose element type and static shape are in the type.  A local one belongs to one "
+        "thread and is zeroed and fresh each time.  A shared one belongs to the block, is there "
+        "before its threads begin, and is not initialised.",
     ),
     StructuralOp(
         "compose",

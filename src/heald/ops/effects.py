@@ -23,6 +23,8 @@ def _condition(op: Op) -> Answer:
 def _assert(op: Op) -> Answer:
     if not isinstance(op.attrs.get("message"), str):
         return "needs a message"
+    if op.attrs.get("kind", "divergence") != "divergence":
+        return f"has no kind {op.attrs['kind']!r}"
     return _condition(op)
 
 
@@ -81,7 +83,7 @@ define(
     OpDef(
         name="assert",
         doc="Records a fault with `message` where the operand is false.  The thread goes on to its "
-        "next back edge.",
+        "next back edge.  With `kind` it is what `divergence` says: threads of a block part.",
         arity=1,
         effects=Effect.FAULT,
         type_rule=_assert,

@@ -13,6 +13,17 @@ from heald.types import ARITHMETIC, b1, i32, i64, u32
 
 SHUFFLE_MODES = ("index", "up", "down", "xor")
 VOTE_MODES = ("any", "all", "ballot")
+LANE_WIDTH = 32
+"""Threads of a warp, on every device."""
+SCOPES = ("warp", "block")
+SYNCHRONISING = frozenset({"block_sync", "shuffle", "vote"})
+"""Ops at which the threads of a warp or a block meet."""
+
+
+def synchronises_block(op: Op) -> bool:
+    """Do all threads of the block meet at this op?"""
+    return op.name == "block_sync" or (op.name == "vote" and op.attrs.get("scope") == "block")
+
 
 _PLACE = Handled("the launch decides a thread's place, no operand does")
 _EXCHANGE = Handled("the result depends on the operands of other threads")
@@ -48,6 +59,9 @@ def _vote(op: Op) -> Answer:
     mode = op.attrs.get("mode")
     if mode not in VOTE_MODES:
         return f"has no mode {mode!r}; it has {', '.join(VOTE_MODES)}"
+    scope = op.attrs.get("scope", "warp")
+    if scope not in SCOPES or (scope == "block" and mode == "ballot"):
+        return f"has no scope {scope!r} for mode {mode!r}"
     condition = op.operands[0].type
     if condition is not b1:
         return f"takes a b1, not {condition}"
@@ -92,9 +106,10 @@ define(
 define(
     OpDef(
         name="vote",
-        doc="What the threads of the warp that take part say of a condition.  By `mode`: is it "
-        "true for one of them (any), for each of them (all), or a u32 with the bits of the lanes "
-        "where it is true (ballot).",
+        doc="What the threads of the warp that take part say of a condition, or with scope `block` "
+        "those of the block, for which it is a barrier too.  By `mode`: is it true for one of them "
+        "(any), for each of them (all), or (of a warp) a u32 with the bits of the lanes where it "
+        "is true (ballot).",
         arity=1,
         effects=Effect.SYNC,
         type_rule=_vote,

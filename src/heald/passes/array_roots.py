@@ -74,6 +74,8 @@ def _flows(region: Region, exits: _Exits) -> Iterator[tuple[Value, Value]]:
             case "if":
                 for arm in op.regions:
                     yield from _flows(arm, replace(exits, fall=(op.results,)))
+            case "threads":
+                yield from _flows(op.regions[0], _Exits())
             case "scope":
                 yield from _flows(op.regions[0], _Exits(leave=(op.results,)))
             case "for":

@@ -8,9 +8,10 @@ from types import MappingProxyType
 
 from heald.diagnostics import InternalError
 from heald.ir import MEMORY, OBLIGATIONS, Attr, Kernel, Op, op_ids
+from heald.ops.threads import SYNCHRONISING
 from heald.passes.rebuild import Rebuild
 
-_NUMBERED = OBLIGATIONS | {"printf"}
+_NUMBERED = OBLIGATIONS | SYNCHRONISING | {"printf"}
 _ARRAY_GUARDS = MEMORY | {"subview"}
 _SAFETY = frozenset({"auto", "guarded", "strict", "unchecked"})
 

@@ -244,7 +244,7 @@ class _Normalise:
         types = _types(op.results)
         inner = _Way(tuple, types, way.scope if returns else ())
         inner = replace(inner, then=lambda values: self._outcome(inner, NEXT, loop=values))
-        counter = _Counter.of(self.build, op, self._constants) if op.name == "for" else None
+        counter = Counter.of(self.build, op, self._constants) if op.name == "for" else None
         counted = () if counter is None else counter.init
         init = (*counted, *self._outcome(inner, NEXT, loop=self.build.get_all(carried_inits(op))))
         test = self._test(op, counter, _types(init))
@@ -269,7 +269,7 @@ class _Normalise:
         return self.build.op("icmp", status, self.build.const(i32, number), pred=pred)
 
     def _carried(
-        self, op: Op, counter: _Counter | None, types: tuple[Type, ...]
+        self, op: Op, counter: Counter | None, types: tuple[Type, ...]
     ) -> tuple[Value, ...]:
         """Fresh region arguments for the ``while``."""
         args = tuple(Value(t) for t in types)
@@ -281,7 +281,7 @@ class _Normalise:
             self.build.give_name(arg, self.build.name_of(result))
         return args
 
-    def _test(self, op: Op, counter: _Counter | None, types: tuple[Type, ...]) -> Region:
+    def _test(self, op: Op, counter: Counter | None, types: tuple[Type, ...]) -> Region:
         """The condition of the ``while``: not left yet, and the loop's own condition."""
         args = self._carried(op, counter, types)
         self.build.open()
@@ -305,7 +305,7 @@ class _Normalise:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counter:
+class Counter:
     """How a ``for`` counts as a ``while``: its variable, and the distance left in unsigned 64 bits.
 
     The distance is that from the variable to the bound, 0 when the loop is over; in each iteration
@@ -318,7 +318,7 @@ class _Counter:
     magnitude: Value
 
     @staticmethod
-    def of(build: Rebuild, op: Op, constants: Constants) -> _Counter:
+    def of(build: Rebuild, op: Op, constants: Constants) -> Counter:
         """The counter of a ``for`` that starts here."""
         low, high, step = build.get_all(op.operands[:3])
         if may_have_step_zero(op, constants):
@@ -333,7 +333,7 @@ class _Counter:
             distance = _distance(build, first, last)
             magnitude = build.const(u64, abs(int(by)))
         build.give_name(distance, "left")
-        return _Counter((low, distance), step, magnitude)
+        return Counter((low, distance), step, magnitude)
 
     def advance(self, build: Rebuild, index: Value, left: Value) -> tuple[Value, Value]:
         """The variable and the distance of the next iteration."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from heald.diagnostics import CompileError, InternalError
 from heald.ir import Kernel, check, to_text
 from heald.ops import TABLE
+from heald.passes.agree_on_control import agree_on_control
 from heald.passes.drop_dead import drop_dead
 from heald.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from heald.passes.fold_constants import fold_constants
@@ -58,6 +59,16 @@ WIDE_CPU: tuple[Pass, ...] = (
 
 NORMAL: tuple[Pass, ...] = (*SCALAR_CPU, *WIDE_CPU)
 """After ``guard``: what widening and reverse mode take, with no exit but the last return."""
+
+
+BLOCKS: tuple[Pass, ...] = (
+    *WIDE_CPU,
+    agree_on_control,
+    fold_constants,
+    eliminate_common_subexpressions,
+    drop_dead,
+)
+"""After ``SCALAR_CPU`` where threads of a block meet or share memory, for every device."""
 
 
 def pass_name(function: Pass) -> str:

@@ -28,7 +28,7 @@ from heald.runtime.workers import TEAM
 
 MAX_RANK = 4
 MAX_THREADS = 1 << 62
-MAX_BLOCK_DIM = 1024
+MAX_BLOCK_DIM = abi.MAX_BLOCK_DIM
 PARALLEL_WORK = 150_000
 """Instructions that take one core about 50 us, below which waking other cores costs more than it
 saves."""

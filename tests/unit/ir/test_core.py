@@ -127,7 +127,7 @@ def test_effects(text: str, effects: Effect) -> None:
 
 
 def test_sets_of_structural_ops_agree() -> None:
-    assert set(STRUCTURAL) == set(RULES) | TERMINATORS | LOOPS | {"if", "scope"}
+    assert set(STRUCTURAL) == set(RULES) | TERMINATORS | LOOPS | {"if", "scope", "threads"}
     assert not set(RULES) & TERMINATORS
     assert set(STRUCTURAL) >= MEMORY
     assert {

@@ -63,7 +63,7 @@ def refused(data: bytes) -> CompileError:
 
 def test_kernels_and_metadata_come_back() -> None:
     back = load_kernels(STORED, TABLE)
-    assert back.version == (1, 0)
+    assert back.version == (1, 1)
     assert dict(back.metadata) == METADATA
     assert [to_text(k, spans=True) for k in back.kernels] == [to_text(KERNEL, spans=True)] * 2
 
@@ -80,7 +80,7 @@ def test_the_layout_is_the_written_one() -> None:
     (back,) = load_kernels(container((1, 0), content), TABLE).kernels
     assert equal(back, KERNEL)
     written = dump_kernels([KERNEL], metadata={"a": "b"})
-    assert written[:12] == container((1, 0), b"")[:12]
+    assert written[:12] == container((1, 1), b"")[:12]
     assert zlib.decompress(written[44:]) == content
 
 
@@ -97,17 +97,17 @@ def test_the_stored_fixture_of_format_1_0_still_loads() -> None:
 # -------------------------------------------------------------------------------------- versions
 
 
-@pytest.mark.parametrize("version", [(0, 0), (0, 9), (1, 1), (2, 0), (65535, 65535)])
+@pytest.mark.parametrize("version", [(0, 0), (0, 9), (1, 2), (2, 0), (65535, 65535)])
 def test_other_versions_are_refused_and_both_are_named(version: tuple[int, int]) -> None:
     error = refused(container(version, b"\0" * 8))
     assert error.codes == ("H0902",)
     assert "{}.{}".format(*version) in str(error)
-    assert "reads format 1.0" in str(error)
+    assert "reads format 1.1" in str(error)
 
 
 def test_older_minor_versions_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file, "FORMAT", (1, 3))
-    assert load_kernels(STORED, TABLE).version == (1, 0)
+    assert load_kernels(STORED, TABLE).version == (1, 1)
     assert refused(container((1, 4), b"")).codes == ("H0902",)
     assert "older ones of the same major" in str(refused(container((2, 0), b"")))
 

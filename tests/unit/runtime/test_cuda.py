@@ -118,7 +118,9 @@ def test_a_fault_without_index_names_its_array():
 
 
 def test_kinds_fit():
-    assert all(kind < 1 << abi.FAULT_KIND_BITS for kind in FaultKind)
+    found_by_the_interpreter_only = {FaultKind.RACE}
+    kinds = set(FaultKind) - found_by_the_interpreter_only
+    assert all(kind < 1 << abi.FAULT_KIND_BITS for kind in kinds)
 
 
 def test_nothing_here_assembles(monkeypatch):

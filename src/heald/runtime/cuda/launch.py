@@ -199,6 +199,12 @@ def launch_cuda(
     if total == 0:
         return LaunchOutcome()
     threads = min(block_dim, code.threads)
+    if artifact.blocks and threads < block_dim:
+        message = (
+            f"blocks of {block_dim} threads are too large for this kernel: it needs so many "
+            f"registers that a GPU runs {code.threads} of its threads together"
+        )
+        raise LaunchError(Diagnostic("H0706", message, hint=f"use block_dim={code.threads}"))
     blocks = -(-grid_threads(artifact, dims, gpu_of(device).processors) // threads)
     if blocks > _MOST_BLOCKS:
         message = (

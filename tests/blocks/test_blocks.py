@@ -1,0 +1,43 @@
+"""Threads that work together: what they leave, on every device alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from blocks.kernels import CASES, Case
+
+import heald as wp
+from heald.types import Array
+
+
+def leave(case: Case, device: str) -> dict[str, Any]:
+    """What a launch leaves in the arrays."""
+    inputs: list[Any] = []
+    held: dict[str, Any] = {}
+    for (name, t), x in zip(case.kernel.parameters, case.arrays.values(), strict=True):
+        if isinstance(t, Array):
+            held[name] = wp.array(x, dtype=t.dtype, device=device)
+        inputs.append(held.get(name, x))
+    wp.launch(case.kernel, case.dim, inputs, device=device, block_dim=case.block_dim)
+    return {name: a.numpy() for name, a in held.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("device", ["sim", "cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def test_what_numpy_says(name: str, device: str) -> None:
+    case = CASES[name]
+    if case.wanted is None:
+        return
+    found = leave(case, device)
+    for key, wanted in case.wanted(**case.arrays).items():
+        np.testing.assert_array_equal(found[key], wanted)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def test_the_same_bits_as_in_the_interpreter(name: str, device: str) -> None:
+    wanted, found = leave(CASES[name], "sim"), leave(CASES[name], device)
+    for key, x in wanted.items():
+        assert found[key].tobytes() == x.tobytes(), key

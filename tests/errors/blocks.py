@@ -1,0 +1,59 @@
+# ruff: noqa
+# fmt: off
+"""Threads of a block that do not wait for each other, and builtins that are used wrongly."""
+
+import heald as wp
+
+
+@wp.kernel
+def late_barrier(a: wp.array(dtype=float)):
+    if a[wp.tid()] > 0.0:  #~ H0408
+        wp.block_sync()
+
+
+wp.launch(late_barrier, dim=2, inputs=[wp.array([0.0, 1.0], dtype=float)], block_dim=2)
+
+
+@wp.kernel
+def no_barrier(a: wp.array(dtype=int)):
+    i = wp.thread_index()
+    s = wp.shared_array(4, int)
+    s[i] = a[i]
+    a[i] = s[3 - i]  #~ H0409
+
+
+numbers = wp.array([1, 2, 3, 4], dtype=int, device="sim")
+
+wp.launch(no_barrier, dim=4, inputs=[numbers], device="sim", block_dim=4)
+
+
+@wp.kernel
+def large_tiles(a: wp.array(dtype=float)):
+    s = wp.shared_array((96, 64), float)
+    z = wp.shared_array((128, 64), float)  #~ H0410
+    s[0, 0] = a[0]
+    z[0, 0] = a[0]
+
+
+@wp.kernel
+def shapes(a: wp.array(dtype=float), n: int):
+    x = wp.shared_array(n, float)  #~ H0107
+    y = wp.shared_array((2, 0), float)  #~ H0107
+    z = wp.shared_array(100000, float)  #~ H0410
+    w = wp.shared_array(4, 4)  #~ H0207
+
+
+@wp.kernel
+def exchanges(a: wp.array(dtype=float)):
+    x = a[0]
+    y = wp.shuffle_down(x, x)  #~ H0201
+    z = wp.shuffle_xor(a, 1)  #~ H0201
+    w = wp.shuffle_idx(x)  #~ H0305
+
+
+@wp.kernel
+def votes(a: wp.array(dtype=float)):
+    x = wp.any(a[0])  #~ H0201
+    y = wp.all(a[0] > 0.0, scope="grid")  #~ H0107
+    z = wp.ballot(1)  #~ H0201
+    wp.block_sync(1)  #~ H0305
