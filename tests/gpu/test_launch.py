@@ -413,3 +413,36 @@ def test_torch_shares_memory() -> None:
     tensor += 1
     torch.cuda.synchronize()
     assert a.numpy().tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+@wp.kernel
+def total(x: wp.array(dtype=int), out: wp.array(dtype=int)):
+    i = wp.tid()
+    wp.atomic_add(out, 0, x[i])
+    wp.atomic_max(out, 1, x[i])
+    if i % 3 == 1:
+        wp.atomic_xor(out, 2, x[i])
+
+
+@wp.kernel
+def float_total(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(out, i % 7, x[i])
+
+
+@pytest.mark.parametrize("count", [1, 31, 1000, (1 << 20) + 3, (1 << 22) + 5])
+def test_integers_of_all_threads(count: int) -> None:
+    x = np.random.default_rng(count).integers(-(1 << 31), 1 << 31, count).astype(np.int32)
+    there, here = (outcome(total, count, [x, np.zeros(3, np.int32)], d) for d in (GPU, "cpu"))
+    assert there == here
+
+
+@pytest.mark.parametrize("start", [0.0, -0.0, 1e-40, 3.0])
+@pytest.mark.parametrize("value", [0.0, -0.0, 1e-40, -1e-40, 2.0**-100, 2.0**-101, 0.5])
+def test_sums_of_floats_keep_subnormals(start: float, value: float) -> None:
+    """Each element is added to seven times, all times the same: the order does not matter."""
+    x = np.full(49, value, np.float32)
+    out = np.full(7, start, np.float32)
+    there, here = (outcome(float_total, 49, [x, out], d) for d in (GPU, "cpu"))
+    bits = [np.array(r[1][1], np.float32).view(np.uint32).tolist() for r in (there, here)]
+    assert bits[0] == bits[1]

@@ -67,6 +67,18 @@ def _function(kernel: Kernel, wide: Kernel | None) -> tuple[Any, object]:
     text = re.sub(
         r"call i32 @llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.x\(\)", r"load i32, ptr @sreg.\1", text
     )
+    text = re.sub(r"call i32 @llvm\.nvvm\.activemask\(\) convergent", "add i32 1, 0", text)
+    text = re.sub(r"call i32 @llvm\.nvvm\.read\.ptx\.sreg\.laneid\(\)", "add i32 0, 0", text)
+    text = re.sub(
+        r"call i32 @llvm\.nvvm\.redux\.sync\.\w+\(i32 (\S+), i32 \S+\) convergent",
+        r"add i32 \1, 0",
+        text,
+    )
+    text = re.sub(
+        r"call i32 @llvm\.nvvm\.shfl\.sync\.bfly\.i32\(i32 -1, i32 (\S+), .*\) convergent",
+        r"add i32 \1, 0",
+        text,
+    )
     cells = "\n".join(f"@sreg.{name} = internal global i32 0" for name in _REGISTERS)
     code = compile_object(f"{text}\n{cells}\n{_GRID}", host_target())
     (address,), keepalive = load_object(code, ["run_grid"])

@@ -18,12 +18,12 @@ from heald.codegen.memory import (
     places_of,
     to_bits,
 )
-from heald.codegen.spelling import bits_type, scalar_type
+from heald.codegen.spelling import bits_type, literal, scalar_type
 from heald.diagnostics import InternalError
 from heald.ir import Op
 from heald.ops import TABLE
 from heald.ops.lowering import lower_op
-from heald.types import Scalar, b1, size_of
+from heald.types import Scalar, b1, f16, f32, f64, size_of
 
 # What LLVM's instruction does exactly as WIR means it, by atomic and kind of type.
 _DIRECT = {
@@ -48,6 +48,8 @@ _COMBINED = {
     ("or", "b"): "ior",
     ("xor", "b"): "ixor",
 }
+_SIZE_BITS, _LARGE = 0x7FFFFFFF, (127 - 100) << 23
+"""Of the bits of a float32: those of its size, and the size 2^-100."""
 
 
 def emit_atomic(body: Body, op: Op) -> None:
@@ -59,6 +61,9 @@ def emit_atomic(body: Body, op: Op) -> None:
 
     def run() -> tuple[str]:
         place = address(body, array, places_of(body, op), offset)
+        if body.gpu and op.attrs.get("warp") is True:
+            update_by_warp(body, op, scalar, place, values[0])
+            return (literal(scalar, 0),)
         return (update(body, op, scalar, place, values),)
 
     body.names[op.result] = guarded(body, op, array, index, run, [scalar])
@@ -68,6 +73,8 @@ def update(body: Body, op: Op, t: Scalar, place: str, values: Sequence[str]) -> 
     """The update itself with one value (``atomic_cas``: two); gives the old value."""
     w = body.writer
     kind = op.name.removeprefix("atomic_")
+    if body.gpu and kind in ("add", "sub") and t in (f16, f32, f64):
+        return _add_float(body, op, t, place, values)
     direct = _DIRECT.get((kind, t.kind))
     if direct is not None:
         size = size_of(t)
@@ -77,7 +84,46 @@ def update(body: Body, op: Op, t: Scalar, place: str, values: Sequence[str]) -> 
         )
     if kind == "cas" and t is not b1:
         return _compare_and_swap(body, t, place, values)
+    return _update_by_retry(body, op, t, place, values)
+
+
+def _update_by_retry(body: Body, op: Op, t: Scalar, place: str, values: Sequence[str]) -> str:
+    kind = op.name.removeprefix("atomic_")
     return _retry(body, t, place, lambda old: _next_value(body, op, kind, t, old, values))
+
+
+def _add_float(body: Body, op: Op, t: Scalar, place: str, values: Sequence[str]) -> str:
+    """On a GPU, whose instruction is exact; but that of float32 takes subnormals for zero.
+
+    A number of at least 2^-100 is a multiple of 2^-123, so its sum with another normal number is
+    normal or zero, and a subnormal one is less than half a step of it.  For such the instruction
+    is exact too, and others take the long way.  So does whoever asks for the old value.
+    """
+    w, (value,) = body.writer, values
+    if t is not f32:
+        return _add_directly(body, op, t, place, value)
+    if op.result in body.used:
+        return _update_by_retry(body, op, t, place, values)
+    size = w.ins(f"and i32 {to_bits(body, t, value)}, {_SIZE_BITS}")
+    large, small, end = w.label("large"), w.label("small"), w.label("added")
+    w.branch(w.ins(f"icmp uge i32 {size}, {_LARGE}"), large, small, likely=True)
+    w.start(large)
+    _add_directly(body, op, t, place, value)
+    w.do(f"br label %{end}")
+    w.start(small)
+    _update_by_retry(body, op, t, place, values)
+    w.do(f"br label %{end}")
+    w.start(end)
+    return literal(t, 0)
+
+
+def _add_directly(body: Body, op: Op, t: Scalar, place: str, value: str) -> str:
+    w, kind = body.writer, scalar_type(t)
+    if op.name == "atomic_sub":
+        value = w.ins(f"fneg {kind} {value}")
+    return w.ins(
+        f"atomicrmw fadd ptr {place}, {kind} {value}{body.scope} monotonic, align {size_of(t)}"
+    )
 
 
 def _next_value(body: Body, op: Op, kind: str, t: Scalar, old: str, values: Sequence[str]) -> str:
@@ -112,8 +158,12 @@ def _retry(body: Body, t: Scalar, place: str, step: Callable[[str], str]) -> str
     again, mark, (seen,) = w.loop_head("retry", 1)
     old = from_bits(body, t, seen)
     new = to_bits(body, t, step(old))
-    found, done = _exchange(body, t, place, seen, new)
     end = w.label("swapped")
+    if body.gpu:  # nothing changes, as if it had been this thread's turn when it looked
+        change = w.label("change")
+        w.branch(w.ins(f"icmp eq {bits} {seen}, {new}"), end, change)
+        w.start(change)
+    found, done = _exchange(body, t, place, seen, new)
     w.close_head(mark, [seen], [bits], [(before, [first]), (w.block, [found])])
     w.branch(done, end, again, likely=True)
     w.start(end)
@@ -130,3 +180,85 @@ def _exchange(body: Body, t: Scalar, place: str, expected: str, value: str) -> t
     )
     parts = [w.ins(f"extractvalue {{{bits}, i1}} {pair}, {n}") for n in (0, 1)]
     return parts[0], parts[1]
+
+
+# -- by warps --------------------------------------------------------------------------------------
+
+
+def update_by_warp(body: Body, op: Op, t: Scalar, place: str, value: str) -> None:
+    """One update for the threads of a warp that come here together (pass ``warp_reduce``).
+
+    Integers of 32 bits have an instruction that adds up over any set of threads; others are added
+    up by a butterfly where the whole warp is here, else each thread updates by itself.
+    """
+    w = body.writer
+    mask = w.ins("call i32 @llvm.nvvm.activemask() convergent")
+    lane = w.ins("call i32 @llvm.nvvm.read.ptx.sreg.laneid()")
+    run, end = w.label("first"), w.label("updated")
+    if not t.is_float and t.bits == 32:
+        value = w.ins(
+            f"call i32 @llvm.nvvm.redux.sync.{_REDUX[op.name, t.kind]}(i32 {value}, i32 {mask}) "
+            "convergent"
+        )
+        first = w.ins(f"call i32 @llvm.cttz.i32(i32 {mask}, i1 true)")
+        w.branch(w.ins(f"icmp eq i32 {lane}, {first}"), run, end)
+    else:
+        tree = w.label("warp")
+        both = w.join("together")
+        w.enter(both, [value, "true"])
+        w.branch(w.ins(f"icmp eq i32 {mask}, -1"), tree, both.label)
+        w.start(tree)
+        total = value
+        for distance in (16, 8, 4, 2, 1):
+            other = _from_lane(body, t, total, distance)
+            total = combined(body, op, t, total, other)
+        w.jump(both, [total, w.ins(f"icmp eq i32 {lane}, 0")])
+        arrived = w.land(both, [scalar_type(t), "i1"])
+        assert arrived is not None
+        value, ready = arrived
+        w.branch(ready, run, end)
+    w.start(run)
+    update(body, op, t, place, [value])
+    w.do(f"br label %{end}")
+    w.start(end)
+
+
+_REDUX = {
+    **{(f"atomic_{name}", kind): "add" for name in ("add", "sub") for kind in "iu"},
+    **{(f"atomic_{name}", kind): name for name in ("and", "or", "xor") for kind in "iu"},
+    **{(f"atomic_{name}", "i"): name for name in ("min", "max")},
+    **{(f"atomic_{name}", "u"): f"u{name}" for name in ("min", "max")},
+}
+_TOGETHER = {"add": "add", "sub": "add", "and": "and", "or": "or", "xor": "xor"}
+
+
+def combined(body: Body, op: Op, t: Scalar, one: str, other: str) -> str:
+    """What two threads together have for an atomic."""
+    w, kind, name = body.writer, scalar_type(t), op.name.removeprefix("atomic_")
+    if t.is_float:
+        return w.ins(f"fadd {kind} {one}, {other}")
+    if name in _TOGETHER:
+        return w.ins(f"{_TOGETHER[name]} {kind} {one}, {other}")
+    sign = "s" if t.kind == "i" else "u"
+    return w.ins(f"call {kind} @llvm.{sign}{name}.{kind}({kind} {one}, {kind} {other})")
+
+
+def _from_lane(body: Body, t: Scalar, value: str, distance: int) -> str:
+    """The value of the thread whose lane differs in one bit; the whole warp asks."""
+    w, bits = body.writer, to_bits(body, t, value)
+    words = [bits]
+    if t.bits == 64:
+        words = [w.ins(f"trunc i64 {bits} to i32")]
+        words.append(w.ins(f"trunc i64 {w.ins(f'lshr i64 {bits}, 32')} to i32"))
+    words = [
+        w.ins(
+            f"call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 {word}, i32 {distance}, i32 31) "
+            "convergent"
+        )
+        for word in words
+    ]
+    found = words[0]
+    if t.bits == 64:
+        low, high = (w.ins(f"zext i32 {word} to i64") for word in words)
+        found = w.ins(f"or i64 {w.ins(f'shl i64 {high}, 32')}, {low}")
+    return from_bits(body, t, found)

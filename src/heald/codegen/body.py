@@ -94,6 +94,7 @@ class Body:
             check, and atomics order the threads of the device only.
         aliases: what is told of arrays that do not overlap.
         compact: arrays all of whose elements lie within 2^31 bytes.
+        used: values that some op reads.
         allocas: instructions for the head of the function.
         index: the name of the thread's number in its block, i32, where it is at hand.
         team: where threads of a GPU meet, and which ones.
@@ -114,6 +115,7 @@ class Body:
     prints: bool = False
     unit: bool = False
     compact: set[Value] = field(default_factory=set)
+    used: frozenset[Value] = frozenset()
     allocas: list[str] = field(default_factory=list)
     local_bytes: int = 0
     shared_bytes: int = 0
@@ -130,6 +132,7 @@ class Body:
         ops = list(walk(self.kernel.body))
         self.checked = any(is_guarded(op) for op in ops)
         self.prints = any(op.name == "printf" for op in ops)
+        self.used = frozenset(v for op in ops for v in op.operands)
         self.unit = self.kernel.attrs.get("unit") is True
         if self.unit:
             self.compact.update(p for p in self.kernel.params if isinstance(p.type, Array))

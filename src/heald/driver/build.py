@@ -31,7 +31,7 @@ def build_for_gpu(program: Program, arch: str | None = None, *, cubin: bool = Fa
     if arch is None:
         gpus = discover().gpus
         arch = architecture_of(gpus[0].device) if gpus else _DEFAULT
-    kernel = program.lowered(Choice())
+    kernel = program.lowered_for_gpu(Choice(), arch)
     wide = widen_for_gpu(kernel)
     ptx = ptx_text(kernel, arch, entry=entry_symbol(kernel), wide=wide).encode()
     return Built(assemble(ptx, arch) if cubin else ptx, resource_report(ptx, arch))

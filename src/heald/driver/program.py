@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from threading import Lock
 from time import perf_counter
@@ -26,6 +27,7 @@ from heald.driver.arguments import Argument, look_up, thread_coordinates, thread
 from heald.driver.cache import ProgramCache, Recipe
 from heald.driver.gpu import (
     GpuVariant,
+    architecture_of,
     compile_for_gpu,
     load_on_gpu,
     run_on_gpu,
@@ -35,7 +37,7 @@ from heald.driver.hints import add_making_time
 from heald.driver.prints import print_records
 from heald.driver.simulation import simulated_resources
 from heald.driver.strict import require_proofs
-from heald.driver.variants import Choice, compile_variant, lower, widen
+from heald.driver.variants import Choice, compile_variant, lower, lower_for_gpu, widen
 from heald.interp import run as interpret
 from heald.ir import Kernel
 from heald.passes import guard
@@ -142,6 +144,10 @@ class Program:
         """What the scalar code generator takes."""
         return lower(self._checked(choice))
 
+    def lowered_for_gpu(self, choice: Choice, arch: str) -> Kernel:
+        """What the code generator for GPUs takes."""
+        return lower_for_gpu(self._checked(choice), arch)
+
     def widened(self, choice: Choice) -> Kernel:
         """What the code generator for vectors takes; its attributes say how wide, or why not."""
         return widen(self.lowered(choice))
@@ -198,7 +204,8 @@ class Program:
             return compile_variant(kernel, condition)
 
         name = f"{target_name(device)} {choice.name}" if device.is_cuda else choice.name
-        return Recipe(name, condition, lambda: self._checked(choice), lower, compile_kernel)
+        make = partial(lower_for_gpu, arch=architecture_of(device)) if device.is_cuda else lower
+        return Recipe(name, condition, lambda: self._checked(choice), make, compile_kernel)
 
     def prepare(self) -> None:
         """Compile the variants for dense arrays that do not overlap, for the current device.

@@ -13,8 +13,11 @@ from heald.passes import SCALAR_CPU, run_pipeline
 from heald.passes.coalesce import coalesce
 from heald.passes.coarsen import coarsen
 from heald.passes.meetings import shares_block
-from heald.passes.pipelines import BLOCKS, WIDE_CPU
+from heald.passes.pipelines import BLOCKS, WARPS, WIDE_CPU
 from heald.passes.split_phases import split_phases
+
+_REDUCES = 80
+"""The first architecture whose warps add up integers in one instruction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,14 @@ def widen(lowered: Kernel) -> Kernel:
     """A lowered kernel as the code generator for vectors takes it, with the width chosen."""
     kernel = run_pipeline(lowered, WIDE_CPU, check=config.check, trace=trace())
     return coalesce(kernel, vector_bytes=host_target().vector_bytes)
+
+
+def lower_for_gpu(kernel: Kernel, arch: str) -> Kernel:
+    """A guarded kernel as the scalar code generator takes it for a GPU, such as ``sm_90``."""
+    kernel = lower(kernel)
+    if int(arch.removeprefix("sm_").rstrip("a")) >= _REDUCES:
+        kernel = run_pipeline(kernel, WARPS, check=config.check, trace=trace())
+    return kernel
 
 
 def widen_for_gpu(lowered: Kernel) -> Kernel:

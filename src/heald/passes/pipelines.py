@@ -22,6 +22,7 @@ from heald.passes.normalise_exits import normalise_exits
 from heald.passes.prune_carried import prune_carried
 from heald.passes.scalarise import scalarise
 from heald.passes.unroll_loops import unroll_loops
+from heald.passes.warp_reduce import warp_reduce
 
 Pass = Callable[[Kernel], Kernel]
 Trace = Callable[[str, Kernel], None]
@@ -46,6 +47,9 @@ SCALAR_CPU: tuple[Pass, ...] = (
     drop_dead,
 )
 """After ``guard``: what the scalar code generator takes, structured exits included."""
+
+WARPS: tuple[Pass, ...] = (warp_reduce,)
+"""After that, for GPUs whose warps add up numbers (compute capability 8.0)."""
 
 WIDE_CPU: tuple[Pass, ...] = (
     normalise_exits,

@@ -19,7 +19,8 @@ from heald.ir import Kernel
 from heald.passes import NORMAL, SCALAR_CPU, guard, run_pipeline
 from heald.passes.coarsen import coarsen
 from heald.passes.layout import assume_apart, assume_unit
-from heald.types import Array, Vector, f32, i32, leaves
+from heald.passes.warp_reduce import warp_reduce
+from heald.types import Array, Scalar, Vector, f16, f32, f64, i32, leaves, u64
 
 pytestmark = pytest.mark.cpu
 
@@ -161,3 +162,24 @@ def test_grids() -> None:
     assert lanes.grid((1 << 20, 2), 1) == 0  # an extent that the kernel does not read
     assert lanes.grid((1 << 16, 1 << 16), 2) == 0  # too many for 32 bits
     assert 4 * lanes.grid((77, 12345), 2) >= prod((77, 12345))
+
+
+@pytest.mark.parametrize("t", [i32, u64, f32, f64, f16], ids=str)
+@pytest.mark.parametrize("warp", [False, True])
+def test_sums_of_all_threads(t: Scalar, warp: bool) -> None:
+    """Subnormals, zeros of both signs and large numbers; the order is that of the threads here."""
+    m = Make(a=Array(t, 1), x=Array(t, 1))
+    m.atomic("add", m.a, m.const(i32, 0), m.load(m.x, m.tid()))
+    kernel = m.done()
+    scalar = run_pipeline(guard(kernel), SCALAR_CPU, check=True)
+    scalar = warp_reduce(scalar, floats=True) if warp else scalar
+    x = array(Array(t, 1), 9)
+    if t.is_float:
+        small = 1e-40 if t.bits > 16 else 1e-7
+        x.leaf(0)[...] = np.array([-0.0, 0.0, small, -small / 2, 3, -3, 1e-30, small, -0.0])
+    for start in (0, -0.0 if t.is_float else 5):
+        a = array(Array(t, 1), 1)
+        a.leaf(0)[...] = start
+        found = execute(scalar, (9,), [a, x], grid=Grid(4))
+        assert found is not None
+        compare(f"from {start}", interpret(scalar, (9,), [a, x]), found)

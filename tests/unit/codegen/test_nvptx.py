@@ -23,7 +23,8 @@ from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
 from heald.passes.coarsen import coarsen
 from heald.passes.layout import assume_apart, assume_unit
 from heald.passes.pipelines import WIDE_CPU
-from heald.types import SCALARS, Array, Matrix, b1, f16, f32, f64, i32, i64
+from heald.passes.warp_reduce import warp_reduce
+from heald.types import SCALARS, Array, Matrix, b1, f16, f32, f64, i32, i64, u64
 
 PTXAS = shutil.which("ptxas")
 needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed")
@@ -119,11 +120,17 @@ def test_atomics_of_every_type(kind: str, tmp_path: Path) -> None:
         if kind in ("add", "sub", "min", "max") and t is b1:
             continue
         m = Make(a=Array(t, 1))
-        m.atomic(kind, m.a, m.tid(), *[m.const(t, 1)] * (2 if kind == "cas" else 1))
+        value = m.load(m.a, m.const(i32, 0))
+        m.atomic(kind, m.a, m.tid(), *[value] * (2 if kind == "cas" else 1))
         texts.append(ptx_text(lowered(m.done()), entry="k"))
         assert "atom.sys" not in texts[-1]
-        if t in (f32, f16):
-            assert "atom.add.f" not in texts[-1], "it flushes subnormals"
+        if t is f32 and kind in ("add", "sub"):  # the instruction flushes subnormals
+            assert re.search(r"setp\.\w+\.\w+ .*22649241[56]", texts[-1])
+            assert "global.cas.b32" in texts[-1]
+        if t is f16 and kind == "add":
+            assert "add.noftz.f16" in texts[-1]
+        if t in (f16, f32, f64) and kind in ("add", "sub"):
+            assert "atom.global.add" in texts[-1]
     assemble(texts, tmp_path)
 
 
@@ -213,3 +220,17 @@ def test_what_nothing_writes_is_read_past_the_caches_of_writers() -> None:
     text = lookup(apart=True)
     # The index is read as any other memory: it must be the one that was checked.
     assert len(re.findall(r"ld\.global\.nc", text)) == 1
+
+
+@needs_ptxas
+def test_atomics_of_a_warp(tmp_path: Path) -> None:
+    texts = []
+    for t in (i32, u64, f32, f64):
+        for kind in ("add",) if t.is_float else ("add", "sub", "min", "max", "and", "or", "xor"):
+            m = Make(a=Array(t, 1), x=Array(t, 1))
+            m.atomic(kind, m.a, m.const(i32, 0), m.load(m.x, m.tid()))
+            kernel = warp_reduce(lowered(m.done()), floats=True)
+            texts.append(ptx_text(kernel, entry="k", wide=widen_for_gpu(kernel)))
+            assert ("redux.sync" in texts[-1]) == (t is i32)
+            assert ("shfl.sync" in texts[-1]) == (t is not i32)
+    assemble(texts, tmp_path)

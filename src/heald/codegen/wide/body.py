@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from heald.codegen.body import ArrayNames, Body
 from heald.codegen.deciding import find_deciding
 from heald.codegen.spelling import literal, scalar_type, splat
-from heald.ir import Op, Value, walk
+from heald.ir import Op, Value
 from heald.passes.facts import is_guarded
 from heald.passes.uniformity import Uniformity, analyse_uniformity
 from heald.types import Scalar, Type, i64
@@ -60,7 +60,6 @@ class WideBody(Body):
     ahead: set[Op] = field(default_factory=set)
     grouped: set[Op] = field(default_factory=set)
     deciding: frozenset[Value] = frozenset()
-    used: frozenset[Value] = frozenset()
     tests: dict[Value, Tests] = field(default_factory=dict)
     records: bool = False
     written: bool = False
@@ -75,7 +74,6 @@ class WideBody(Body):
         kernel = self.kernel
         self.uniformity = analyse_uniformity(kernel)
         self.deciding = find_deciding(kernel)
-        self.used = frozenset(v for op in walk(kernel.body) for v in op.operands)
         self.records = any(is_guarded(op) for op in self.uniformity.later)
 
     def is_late(self, op: Op) -> bool:

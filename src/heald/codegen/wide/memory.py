@@ -8,9 +8,10 @@ wins, as it would if they ran one after the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from heald.artifact import FaultKind
-from heald.codegen.atomics import update
+from heald.codegen.atomics import combined, update, update_by_warp
 from heald.codegen.body import zeros_of
 from heald.codegen.memory import element, element_alignment, load_scalar, store_scalar
 from heald.codegen.spelling import memory_type, scalar_type
@@ -287,7 +288,11 @@ def _update_singly(body: WideBody, op: Op, t: Scalar, places: Sequence[str]) -> 
     w = body.writer
     value, whole = body.vector(op.operands[-1]), scalar_type(t, body.width)
     w.width = 1
-    for lane, place in enumerate(places):
-        given = w.ins(f"extractelement {whole} {value}, i64 {lane}")
-        update(body, op, t, place, [given])
+    given = [w.ins(f"extractelement {whole} {value}, i64 {lane}") for lane in range(body.width)]
+    if op.attrs.get("warp") is True:
+        total = reduce(lambda a, b: combined(body, op, t, a, b), given)
+        update_by_warp(body, op, t, places[0], total)
+    else:
+        for place, one in zip(places, given, strict=True):
+            update(body, op, t, place, [one])
     w.width = body.width
