@@ -48,7 +48,13 @@ _PLACES = {
     "api.dlpack": "from_dlpack",
     "api.mapping": "map",
     "interop.torch": "from_torch to_torch dtype_from_torch dtype_to_torch device_from_torch "
-    "device_to_torch",
+    "device_to_torch stream_from_torch stream_to_torch",
+    "api.streams": "Stream Event Graph ScopedStream ScopedCapture ScopedMempool get_stream "
+    "set_stream wait_stream wait_event record_event get_event_elapsed_time synchronize_stream "
+    "synchronize_event capture_begin capture_end capture_launch is_mempool_supported "
+    "is_mempool_enabled set_mempool_enabled set_mempool_release_threshold "
+    "get_mempool_release_threshold get_mempool_used_mem_current get_mempool_used_mem_high "
+    "is_peer_access_supported is_peer_access_enabled set_peer_access_enabled",
     "api.devices": "ScopedDevice ScopedTimer get_devices get_preferred_device is_cpu_available "
     "is_cuda_available is_device_available get_cuda_devices get_cuda_device_count "
     "synchronize_device",

@@ -22,12 +22,13 @@ NO_EXAMPLE = {
     "H0709": "nothing on the public surface reaches it",
     "H0803": "thousands of resources",
     "H0804": "needs another processor",
-    "H0805": "nothing on the public surface reaches it",
     "H0806": "needs a machine without a GPU",
     "H0807": "needs an old driver",
     "H0808": "needs a GPU",
     "H0809": "needs a GPU",
     "H0810": "needs a machine without ptxas",
+    "H0811": "needs a GPU",
+    "H0812": "needs a GPU",
     "H0902": "needs a file of another version",
 }
 

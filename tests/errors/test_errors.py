@@ -94,6 +94,7 @@ def test_mistakes_are_reported_where_they_are_marked(path: Path, golden: Any) ->
 ELSEWHERE = {
     "unit/runtime": ("H0801", "H0802", "H0803", "H0806", "H0807", "H0808", "H0809", "H0810"),
     "unit/codegen": ("H0804", "H0805"),
+    "gpu": ("H0811", "H0812"),
     "errors/test_errors.py": ("H0405",),  # below
     "unit/interp": ("H0708", "H0709"),
     "unit/ir": ("H0901", "H0902", "H0903", "H0904"),

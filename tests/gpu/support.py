@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from meaning.running import Left, _left, copied
 
+from heald.artifact import Fault, PrintFormat, PrintRecord
 from heald.codegen import build, cuda_target
+from heald.diagnostics import KernelFault
 from heald.driver.gpu import architecture_of
 from heald.interp import ArrayView
 from heald.ir import Kernel
-from heald.runtime import get_device, packer_of
-from heald.runtime.cuda import allocate, assemble_on, gpu_of, launch_cuda, load_cuda, read, write
+from heald.runtime import PrintOutput, get_device, packer_of
+from heald.runtime.cuda import (
+    allocate,
+    assemble_on,
+    current_stream,
+    gpu_of,
+    launch_cuda,
+    load_cuda,
+    read,
+    register,
+    synchronize_stream,
+    write,
+)
+
+
+class Witness:
+    """Keeps what a launch left behind besides memory."""
+
+    def __init__(self, formats: Mapping[int, PrintFormat]) -> None:
+        self.formats = formats
+        self.fault: Fault | None = None
+        self.records: Sequence[PrintRecord] = ()
+
+    def error(self, fault: Fault, dims: Sequence[int]) -> KernelFault:
+        """Of a launch that failed."""
+        self.fault = fault
+        return KernelFault("for the witness")
+
+    def show(self, printed: PrintOutput) -> None:
+        """What a launch printed."""
+        self.records = printed.records
 
 
 def execute(
@@ -39,7 +71,11 @@ def execute(
                 memory[id(x.buffer)] = (x.buffer, block)
             words += [memory[id(x.buffer)][1].ptr + x.offset, *x.shape, *x.strides]
     packed = packer_of(artifact).pack(words)
-    outcome = launch_cuda(device, code, artifact, packed, tuple(dims), block_dim)
+    witness, stream = Witness(artifact.formats), current_stream(device)
+    number = register(witness)
+    launch_cuda(stream, code, artifact, number, packed, tuple(dims), block_dim)
+    with contextlib.suppress(KernelFault):
+        synchronize_stream(stream)
     for buffer, block in memory.values():
         buffer[:] = read(device, block.ptr, buffer.nbytes)
-    return _left(kernel, own, outcome.fault, outcome.printed.records)
+    return _left(kernel, own, witness.fault, witness.records)

@@ -108,6 +108,7 @@ def outcome(kernel: Any, dim: Any, inputs: Any, device: str) -> tuple[str, list[
     text = ""
     try:
         wp.launch(kernel, dim=dim, inputs=given, device=device)
+        wp.synchronize(device)
     except KernelFault as error:
         text = f"{type(error).__name__} {error}"
     return text, [x.numpy().tolist() for x in given if isinstance(x, wp.array)]
@@ -170,8 +171,9 @@ def test_a_device_is_usable_after_a_fault() -> None:
     a = wp.array(np.arange(8, dtype=np.float32), device=GPU)
     out = wp.zeros(8, device=GPU)
     for _ in range(3):
+        wp.launch(shifted, dim=8, inputs=[a, 5, out], device=GPU)
         with pytest.raises(OutOfBoundsError):
-            wp.launch(shifted, dim=8, inputs=[a, 5, out], device=GPU)
+            wp.synchronize()
         wp.launch(shifted, dim=8, inputs=[a, 0, out], device=GPU)
         assert out.numpy().tolist() == list(range(8))
 
@@ -207,16 +209,19 @@ def test_many_faults() -> None:
     """All of four million threads, most of them after the slots are used up."""
     n = 1 << 22
     a, out = wp.zeros(1, device=GPU), wp.zeros(n, device=GPU)
+    wp.launch(shifted, dim=n, inputs=[a, 0, out], device=GPU)
     with pytest.raises(OutOfBoundsError, match=rf"{n - 1} threads faulted"):
-        wp.launch(shifted, dim=n, inputs=[a, 0, out], device=GPU)
+        wp.synchronize()
+    wp.launch(shifted, dim=n, inputs=[a, 0, out], device=GPU)
     with pytest.raises(OutOfBoundsError, match=r"index 1 outside 'a' of shape 1, in thread 1 "):
-        wp.launch(shifted, dim=n, inputs=[a, 0, out], device=GPU)
+        wp.synchronize()
 
 
 def test_a_loop_that_faults_ends() -> None:
     n, out = wp.array(np.array([5], np.int32), device=GPU), wp.zeros(100, dtype=int, device=GPU)
+    wp.launch(spin, dim=100, inputs=[n, out], device=GPU)
     with pytest.raises(OutOfBoundsError, match="100 threads faulted"):
-        wp.launch(spin, dim=100, inputs=[n, out], device=GPU)
+        wp.synchronize()
     assert out.numpy().tolist() == [7] * 100
 
 
@@ -233,6 +238,7 @@ def test_prints_come_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     for device in ("cpu", GPU):
         a = wp.array(np.arange(20000, dtype=np.float32) / 3, device=device)
         wp.launch(tell, dim=20000, inputs=[a], device=device)
+        wp.synchronize()
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
     assert texts[0].count("\n") == 40
@@ -244,6 +250,7 @@ def test_prints_that_do_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
         wp.printf("%d\n", wp.tid())
 
     wp.launch(loud, dim=100_000, device=GPU)
+    wp.synchronize()
     lines = capsys.readouterr().out.splitlines()
     assert "did not fit" in lines[-1]
     numbers = [int(line) for line in lines[:-1]]
@@ -295,8 +302,9 @@ def test_hash_grids_and_handles() -> None:
     assert results[0] == results[1]
     stale = grid.id
     del grid
+    wp.launch(handled, dim=4, inputs=[stale, out], device=GPU)
     with pytest.raises(KernelFault, match="handle"):
-        wp.launch(handled, dim=4, inputs=[stale, out], device=GPU)
+        wp.synchronize()
 
 
 @pytest.mark.parametrize("name", DEMOS)
@@ -350,13 +358,17 @@ def test_threads_launch_at_once() -> None:
     def work(number: int) -> None:
         a = wp.array(np.full(n, number, np.float32), device=GPU)
         out = wp.zeros(n, device=GPU)
+        stream = wp.Stream(GPU)
+        stream.wait_stream(wp.get_stream(GPU))
         for _ in range(20):
-            wp.launch(shifted, dim=n, inputs=[a, 0, out], device=GPU)
+            wp.launch(shifted, dim=n, inputs=[a, 0, out], stream=stream)
             if number % 2:
+                wp.launch(shifted, dim=n, inputs=[a, number, out], stream=stream)
                 try:
-                    wp.launch(shifted, dim=n, inputs=[a, number, out], device=GPU)
+                    wp.synchronize(stream)
                 except OutOfBoundsError as error:
                     faults.append((number, str(error)))
+        wp.synchronize_stream(stream)
         assert (out.numpy()[: n - number] == number).all()
 
     with ThreadPoolExecutor(6) as pool:

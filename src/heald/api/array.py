@@ -27,15 +27,18 @@ from heald.api.array_input import (
 from heald.api.array_types import annotation, annotation_key, is_type, public_type
 from heald.api.array_views import reshape_extents, transpose_layout, view_layout
 from heald.api.device_memory import (
-    copy_on_gpu,
+    Bytes,
+    copy_by_gpu,
     cuda_interface,
     fetch,
     fill_on_gpu,
     new_memory,
     put_back,
     read_bytes,
+    settle,
     write_bytes,
 )
+from heald.api.foreign import ForeignArray, adopt, is_on_gpu
 from heald.api.indexing import find_view, key_text
 from heald.api.scalars import is_number
 from heald.api.struct import make_value, spell, take_leaves
@@ -95,6 +98,7 @@ class array:  # noqa: N801 - the name that users know
             any more: no array, no view, no numpy array made of them.
         ndim: number of dimensions, checked.
         requires_grad: must be False.
+        pinned: in memory of the host that GPUs copy from and to while the host goes on.
 
     Raises:
         TypingError: data or dtype is of a wrong type, or numbers do not fit (H0207, H0712).
@@ -137,6 +141,7 @@ class array:  # noqa: N801 - the name that users know
         deleter: Callable[[int, int], object] | None = None,
         ndim: Any = None,
         requires_grad: bool = False,
+        pinned: bool = False,
     ) -> Any:
         """An array, or without data, shape and ptr the type of one."""
         refuse_gradients(requires_grad)
@@ -158,14 +163,16 @@ class array:  # noqa: N801 - the name that users know
             raise bad_shape("strides= describes memory at ptr=, which is missing")
         if deleter is not None and ptr is None:
             raise bad_shape("deleter= gives memory at ptr= back, which is missing")
+        if device is None and is_on_gpu(data):
+            device = adopt(data, None).device
         place = get_device(device)
         if ptr is not None:
             made = _from_ptr(data, ptr, element, extents, strides, place, deleter)
         elif data is not None:
-            made = _from_data(data, element, extents, place, copy)
+            made = _from_data(data, element, extents, place, copy, pinned)
         else:
             assert extents is not None
-            made = new_array(element or element_of(float), extents, place)
+            made = new_array(element or element_of(float), extents, place, pinned=pinned)
         if ndim is not None and made.ndim != ndim:
             raise LaunchError(
                 Diagnostic("H0703", f"ndim={ndim}, but the data has {made.ndim} dimensions")
@@ -260,6 +267,11 @@ class array:  # noqa: N801 - the name that users know
         return self._read_only
 
     @property
+    def pinned(self) -> bool:
+        """Does it live in memory of the host that GPUs copy from and to by themselves?"""
+        return self._bytes().pinned is not None
+
+    @property
     def requires_grad(self) -> bool:
         """Does it keep a gradient?  No."""
         return False
@@ -279,6 +291,7 @@ class array:  # noqa: N801 - the name that users know
         offset, shape, strides = find_view(key, self._shape, self._strides)
         if shape:
             return self._view(self._ptr + offset, shape, strides)
+        settle(self._owner)
         codec = codec_of(self._element)
         data = read_bytes(self._device, self._ptr + offset, codec.itemsize)
         return make_value(self._element, codec.decode(data), f"element {key_text(key)} of an array")
@@ -295,6 +308,7 @@ class array:  # noqa: N801 - the name that users know
                 view.fill_(value)
             return
         data = self._encode(value, f"element {key_text(key)} of an array of {spell(self._element)}")
+        settle(self._owner)
         write_bytes(self._device, self._ptr + offset, data)
         self._mark_written(offset, offset + len(data))
 
@@ -392,6 +406,7 @@ class array:  # noqa: N801 - the name that users know
         if low == high:
             return np.empty(shape, dtype)
         self._mark_written(low, high)
+        settle(self._owner)
         if not self._device.is_cuda:
             memory = memory_bytes(
                 self._ptr + low, high - low, self._owner, read_only=self._read_only
@@ -436,7 +451,7 @@ class array:  # noqa: N801 - the name that users know
         return self
 
     def _repeat(self, element: bytes) -> None:
-        if not fill_on_gpu(self._device, self._ptr, (self._shape, self._strides), element):
+        if not fill_on_gpu(self._bytes(), (self._shape, self._strides), element):
             raw = self.raw(fresh=True)
             self._put(raw, np.frombuffer(element, raw.dtype)[0])
 
@@ -466,11 +481,14 @@ class array:  # noqa: N801 - the name that users know
 
     def _copy(self, source: array) -> None:
         """Copy all elements of an array of the same shape and element type."""
-        if self._device == source._device and self.is_contiguous and source.is_contiguous:
-            size = byte_size(self._shape, self.itemsize)
-            if copy_on_gpu(self._device, self._ptr, source._ptr, size):
-                return
-        self._put(self.raw(fresh=True), source.raw())
+        plain = self.is_contiguous and source.is_contiguous
+        if not (plain and copy_by_gpu(self._bytes(), source._bytes())):
+            self._put(self.raw(fresh=True), source.raw())
+
+    def _bytes(self) -> Bytes:
+        """The memory of a contiguous array."""
+        size = byte_size(self._shape, self.itemsize)
+        return Bytes(self._device, self._ptr, size, self._owner)
 
     def _put(self, host: NDArray, values: Any) -> None:
         """Assign all elements through what :meth:`raw` or :meth:`carriers` gave."""
@@ -481,10 +499,10 @@ class array:  # noqa: N801 - the name that users know
         """Let changes of what :meth:`raw` or :meth:`carriers` gave count on a GPU, too."""
         put_back(self._device, self._ptr, (self._shape, self._strides), self.itemsize, host)
 
-    def clone(self, device: Any = None) -> array:
-        """A contiguous copy, on the same device or another."""
+    def clone(self, device: Any = None, *, pinned: bool = False) -> array:
+        """A contiguous copy, on the same device or another; ``pinned`` as in :class:`array`."""
         place = self._device if device is None else get_device(device)
-        return new_array(self._element, self._shape, place).assign(self)
+        return new_array(self._element, self._shape, place, pinned=pinned).assign(self)
 
     def to(self, device: Any) -> array:
         """This array if it lives on ``device``, else a copy there."""
@@ -518,11 +536,9 @@ class array:  # noqa: N801 - the name that users know
         ``stream``, ``max_version``, ``dl_device`` and ``copy`` as DLPack says.
 
         Raises:
-            BufferError: structs; another device, or a GPU; read-only memory where ``max_version``
-                is too old to say so.
+            BufferError: structs; another device; read-only memory where ``max_version`` is too old
+                to say so.
         """
-        if self._device.is_cuda:
-            raise BufferError("memory of a GPU is shared by __cuda_array_interface__")
         from heald.api.dlpack import export  # noqa: PLC0415 - it is made of arrays
 
         return export(self, options)
@@ -535,9 +551,8 @@ class array:  # noqa: N801 - the name that users know
     def __cuda_array_interface__(self) -> dict[str, Any]:
         if isinstance(self._element, Struct) or not self._device.is_cuda:
             raise AttributeError("__cuda_array_interface__")
-        return cuda_interface(
-            self._element, (self._shape, self._strides), self._ptr, self._read_only
-        )
+        layout = (self._shape, self._strides)
+        return cuda_interface(self._device, self._element, layout, self._ptr, self._read_only)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         mine = self.numpy()
@@ -612,12 +627,19 @@ def make_array(
     )
     made._ptr = ptr
     made._owner = owner
+    if made.pinned and not device.is_cuda:
+        return made  # launch entries, which do not wait for copies, refuse it
     made.packed = pack_array(element, device, ptr, shape, made._strides, read_only=read_only)
     return made
 
 
 def new_array(
-    element: Element, shape: tuple[int, ...], device: Device, *, zeroed: bool = False
+    element: Element,
+    shape: tuple[int, ...],
+    device: Device,
+    *,
+    zeroed: bool = False,
+    pinned: bool = False,
 ) -> array:
     """A contiguous array in new memory, with unspecified contents unless ``zeroed``.  The
     interpreter reports reads of what was never written.
@@ -626,19 +648,27 @@ def new_array(
         DeviceError: not enough memory (H0802).
     """
     itemsize = size_of(element)
-    ptr, memory = new_memory(device, byte_size(shape, itemsize), zeroed=zeroed)
+    size = byte_size(shape, itemsize)
+    ptr, memory = new_memory(device, size, zeroed=zeroed, pinned=pinned)
     strides = contiguous_strides(shape, itemsize)
     return make_array(element, ptr, shape, strides, device, memory)
 
 
 def _from_data(
-    data: Any, element: Element | None, shape: tuple[int, ...] | None, device: Device, copy: bool
+    data: Any,
+    element: Element | None,
+    shape: tuple[int, ...] | None,
+    device: Device,
+    copy: bool,
+    pinned: bool,
 ) -> array:
+    if is_on_gpu(data):
+        return _from_gpu(data, element, shape, device, copy)
     given = _read(data, element, shape)
     if copy or not has_memory(data):
         # Copying records skips the bytes between their fields; zeros make those the same always.
         padded = isinstance(given.element, Struct)
-        made = new_array(given.element, given.shape, device, zeroed=padded)
+        made = new_array(given.element, given.shape, device, zeroed=padded, pinned=pinned)
         made._put(made.carriers(fresh=True), given.values)
         return made
     if device.is_cuda:
@@ -652,11 +682,45 @@ def _from_data(
     return _share(data, given, device)
 
 
+def _from_gpu(
+    data: Any, element: Element | None, shape: tuple[int, ...] | None, device: Device, copy: bool
+) -> array:
+    """Memory of a GPU that another library has."""
+    shared = make_foreign(adopt(data, element))
+    shared = shared if shape is None else shared.reshape(shape)
+    if copy:
+        return shared.clone(device)
+    if shared.device != device:
+        raise LaunchError(
+            Diagnostic(
+                "H0704",
+                f"memory of '{shared.device}' cannot be shared with '{device}'",
+                hint=f"copy it there: wp.array(data, device='{device}')",
+            )
+        )
+    return shared
+
+
+def make_foreign(memory: ForeignArray) -> array:
+    """An array over memory of another library."""
+    return make_array(
+        memory.element,
+        memory.ptr,
+        memory.shape,
+        memory.strides,
+        memory.device,
+        memory.owner,
+        read_only=memory.read_only,
+    )
+
+
 def _read(data: Any, element: Element | None, shape: tuple[int, ...] | None) -> Elements:
     if isinstance(getattr(type(data), "element_type", None), property) and not isinstance(
         data, array
     ):
         data = data.contiguous()  # an indexed array
+    if is_on_gpu(data):
+        data = make_foreign(adopt(data, None))
     if not isinstance(data, array):
         return read_data(data, element, shape)
     if element is not None and element is not data._element:

@@ -15,8 +15,9 @@ from heald.api.edge import cut
 from heald.api.kernel import Kernel
 from heald.config import config
 from heald.diagnostics import Diagnostic, HealdError, LaunchError, Note
-from heald.driver import Argument, Entry, Program, replay_of
-from heald.runtime import CPU, Device, check_dims
+from heald.driver import Argument, Entry, Program, misaligned, replay_of
+from heald.runtime import Device, check_dims, packer_of
+from heald.runtime.cuda import Stream, current_stream, other_device
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +33,7 @@ class _State:
     revision: object
     program: Program
     entry: Entry | None
-    call: Callable[[], Any] | None
+    call: Callable[..., Any] | None
 
 
 class Launch:
@@ -49,7 +50,7 @@ class Launch:
         block_dim: threads of a block.
     """
 
-    __slots__ = ("_lock", "_state", "block_dim", "device", "kernel")
+    __slots__ = ("_lock", "_state", "_stream", "block_dim", "device", "kernel")
 
     def __init__(
         self,
@@ -58,8 +59,10 @@ class Launch:
         arguments: Sequence[Argument],
         device: Device,
         block_dim: int,
+        stream: Stream | None = None,
     ) -> None:
         self.kernel = kernel
+        self._stream = stream
         self.device = device
         self.block_dim = block_dim
         self._lock = Lock()
@@ -70,30 +73,44 @@ class Launch:
         """Launch extents."""
         return self._state.dims
 
-    def launch(self) -> None:
-        """Run every thread, and wait for it.
+    def launch(self, stream: Stream | None = None) -> None:
+        """Run every thread, and wait for it but on a GPU.
+
+        Args:
+            stream: of a GPU; by default the one it was recorded with, or the current one.
 
         Raises:
-            KernelFault: a thread left its array, divided by zero or failed an assertion.
+            KernelFault: a thread left its array, divided by zero or failed an assertion; on a GPU,
+                in an earlier launch.
+            DeviceError: the stream is of another device (H0812).
         """
         state = self._state
         try:
             if state.revision is not config.revision:
                 state = self._renew(state)
-            if state.call is not None:
+            if self.device.is_cuda:
+                stream = stream or self._stream or current_stream(self.device)
+                if stream.device is not self.device:
+                    raise other_device(f"a stream of '{stream.device}'", f"'{self.device}'")
+                queue = stream.queue
+                call = None if queue is None else state.call
+                if queue is not None and call is not None and call(queue.address) is None:
+                    return
+            elif state.call is not None:
                 outcome = state.call()
                 if outcome is None:
                     return
                 if outcome is not NotImplemented:
                     raise state.program.error_of(outcome)
-            self._launch(state)
+            self._launch(state, stream)
         except HealdError as error:
             raise cut(error)  # noqa: B904 - `cut` decides about the cause
 
-    def _launch(self, state: _State) -> None:
+    def _launch(self, state: _State, stream: Stream | None) -> None:
         """The careful path; afterwards the quick one knows what it lacked."""
         try:
-            state.program.run(self.device, state.dims, state.arguments, self.block_dim)
+            program, arguments = state.program, state.arguments
+            program.run(self.device, state.dims, arguments, self.block_dim, stream)
         finally:
             if state.entry is not None and not state.entry.is_current:
                 self._renew(state)
@@ -110,12 +127,20 @@ class Launch:
         revision = config.revision
         program = find_program(self.kernel, arguments, dims, self.device)
         entry = call = None
-        if self.device is CPU and not program.has_wide_index and not config.debug:
-            entry = replay_of(program)
+        plain = not (self.device.is_sim or program.has_wide_index or config.debug)
+        if plain and not any(map(self._needs_care, arguments)):
+            entry = replay_of(program, self.device)
         if entry is not None:
             words = [word for argument in arguments for word in argument.words()]
-            call = partial(entry.call, dims, self.block_dim, (program.packer.pack(words),), ())
+            artifact = program.artifact(self.device)
+            assert artifact is not None
+            block = packer_of(artifact).pack(words)
+            call = partial(entry.call, dims, self.block_dim, (block,), ())
         return _State(dims, arguments, revision, program, entry, call)
+
+    def _needs_care(self, argument: Argument) -> bool:
+        """Must the careful path look at an argument at every launch?"""
+        return self.device.is_cuda and misaligned(argument) is not None
 
     # ------------------------------------------------------------------------------------ changes
 

@@ -22,13 +22,20 @@ from heald.api.struct import spell
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.frontend import intrinsic
 from heald.runtime import get_device
+from heald.runtime.cuda import ScopedStream, Stream
 from heald.types import Element, b1, leaves, literal_type
 
 Source = array | indexedarray
 
 
 @intrinsic("zeros")
-def zeros(shape: Any, dtype: Any = float, device: Any = None, requires_grad: bool = False) -> array:
+def zeros(
+    shape: Any,
+    dtype: Any = float,
+    device: Any = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+) -> array:
     """A new array of zeros.  In a kernel: an array of the thread, of a static shape.
 
     Args:
@@ -36,20 +43,29 @@ def zeros(shape: Any, dtype: Any = float, device: Any = None, requires_grad: boo
         dtype: element type.
         device: where; the current device by default.
         requires_grad: must be False.
+        pinned: in memory of the host that GPUs copy from and to while the host goes on.
 
     Raises:
         TypingError: no element type (H0207).
         LaunchError: no shape (H0711), or gradients asked for (H0716).
-        DeviceError: unknown device, or not enough memory (H0801, H0802).
+        DeviceError: unknown device, not enough memory (H0801, H0802), or no GPU that could pin it
+            (H0806).
     """
     refuse_gradients(requires_grad)
-    return new_array(element_of(dtype), check_shape(shape), get_device(device), zeroed=True)
+    place, extents = get_device(device), check_shape(shape)
+    return new_array(element_of(dtype), extents, place, zeroed=True, pinned=pinned)
 
 
-def empty(shape: Any, dtype: Any = float, device: Any = None, requires_grad: bool = False) -> array:
+def empty(
+    shape: Any,
+    dtype: Any = float,
+    device: Any = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+) -> array:
     """A new array with unspecified contents; arguments and errors as :func:`zeros`."""
     refuse_gradients(requires_grad)
-    return new_array(element_of(dtype), check_shape(shape), get_device(device))
+    return new_array(element_of(dtype), check_shape(shape), get_device(device), pinned=pinned)
 
 
 def full(
@@ -58,6 +74,7 @@ def full(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pinned: bool = False,
 ) -> array:
     """A new array whose elements are all ``value``; without ``dtype``, of the type of ``value``.
 
@@ -67,17 +84,27 @@ def full(
     """
     refuse_gradients(requires_grad)
     element = _type_of_value(value) if dtype is None else element_of(dtype)
-    return new_array(element, check_shape(shape), get_device(device)).fill_(value)
+    made = new_array(element, check_shape(shape), get_device(device), pinned=pinned)
+    return made.fill_(value)
 
 
-def ones(shape: Any, dtype: Any = float, device: Any = None, requires_grad: bool = False) -> array:
+def ones(
+    shape: Any,
+    dtype: Any = float,
+    device: Any = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+) -> array:
     """A new array of ones (vectors and matrices: every component); errors as :func:`full`."""
     refuse_gradients(requires_grad)
     element = element_of(dtype)
-    return new_array(element, check_shape(shape), get_device(device)).fill_(_one(element))
+    made = new_array(element, check_shape(shape), get_device(device), pinned=pinned)
+    return made.fill_(_one(element))
 
 
-def empty_like(src: array, device: Any = None, requires_grad: bool = False) -> array:
+def empty_like(
+    src: array, device: Any = None, requires_grad: bool = False, pinned: bool = False
+) -> array:
     """A new contiguous array with shape and element type of ``src``, on its device or another.
 
     Raises:
@@ -85,26 +112,38 @@ def empty_like(src: array, device: Any = None, requires_grad: bool = False) -> a
         LaunchError: gradients asked for (H0716).
         DeviceError: as :func:`zeros`.
     """
-    return _like(src, device, requires_grad)
+    return _like(src, device, requires_grad, pinned)
 
 
-def zeros_like(src: array, device: Any = None, requires_grad: bool = False) -> array:
+def zeros_like(
+    src: array, device: Any = None, requires_grad: bool = False, pinned: bool = False
+) -> array:
     """As :func:`empty_like`, with zeros."""
-    return _like(src, device, requires_grad, zeroed=True)
+    return _like(src, device, requires_grad, pinned, zeroed=True)
 
 
-def ones_like(src: array, device: Any = None, requires_grad: bool = False) -> array:
+def ones_like(
+    src: array, device: Any = None, requires_grad: bool = False, pinned: bool = False
+) -> array:
     """As :func:`empty_like`, with ones."""
-    made = _like(src, device, requires_grad)
+    made = _like(src, device, requires_grad, pinned)
     return made.fill_(_one(made.element_type))
 
 
-def full_like(src: array, value: Any, device: Any = None, requires_grad: bool = False) -> array:
+def full_like(
+    src: array,
+    value: Any,
+    device: Any = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+) -> array:
     """As :func:`empty_like`, with every element ``value``."""
-    return _like(src, device, requires_grad).fill_(value)
+    return _like(src, device, requires_grad, pinned).fill_(value)
 
 
-def clone(src: Source, device: Any = None, requires_grad: bool = False) -> array:
+def clone(
+    src: Source, device: Any = None, requires_grad: bool = False, pinned: bool = False
+) -> array:
     """A contiguous copy of an array or indexed array, on its device or another.
 
     Raises:
@@ -113,12 +152,19 @@ def clone(src: Source, device: Any = None, requires_grad: bool = False) -> array
     """
     refuse_gradients(requires_grad)
     if isinstance(src, indexedarray):
-        return src.contiguous() if device is None else src.contiguous().to(device)
-    return _checked(src, "clone").clone(device)
+        src = src.contiguous()
+        if not pinned:
+            return src if device is None else src.to(device)
+    return _checked(src, "clone").clone(device, pinned=pinned)
 
 
 def copy(
-    dest: Source, src: Source, dest_offset: int = 0, src_offset: int = 0, count: int = 0
+    dest: Source,
+    src: Source,
+    dest_offset: int = 0,
+    src_offset: int = 0,
+    count: int = 0,
+    stream: Stream | None = None,
 ) -> None:
     """Copy elements from one array to another of the same element type, on whatever devices they
     live.
@@ -131,11 +177,16 @@ def copy(
         dest_offset: first element to write; needs ``dest`` contiguous or of one dimension.
         src_offset: first element to read; needs ``src`` contiguous or of one dimension.
         count: how many elements; 0 stands for all of ``src`` from ``src_offset`` on.
+        stream: of the GPU that is written, or read by the host; the current one by default.
 
     Raises:
         TypingError: not two arrays of one element type (H0702).
         LaunchError: shapes or ranges do not fit (H0711), or ``dest`` is read-only (H0705).
     """
+    if stream is not None:
+        with ScopedStream(stream, sync_enter=False):
+            copy(dest, src, dest_offset, src_offset, count)
+        return
     if isinstance(src, indexedarray):
         src = src.contiguous()
     if isinstance(dest, indexedarray):
@@ -247,11 +298,13 @@ def from_ptr(
     return made
 
 
-def _like(src: array, device: Any, requires_grad: bool, *, zeroed: bool = False) -> array:
+def _like(
+    src: array, device: Any, requires_grad: bool, pinned: bool, *, zeroed: bool = False
+) -> array:
     refuse_gradients(requires_grad)
     _checked(src, "a function of the _like family")
     place = src.device if device is None else get_device(device)
-    return new_array(src.element_type, src.shape, place, zeroed=zeroed)
+    return new_array(src.element_type, src.shape, place, zeroed=zeroed, pinned=pinned)
 
 
 def _one(element: Element) -> bool | int:

@@ -1,11 +1,12 @@
 """What arrays do with memory, on whatever device it lies.
 
-Memory of a GPU is reached by copies.
+Memory of a GPU is reached by copies, in the order of the current stream.
 """
 
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,53 @@ NDArray = npt.NDArray[Any]
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def new_memory(device: Device, nbytes: int, *, zeroed: bool) -> tuple[int, object]:
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Bytes without gaps: where, how many, and what they belong to."""
+
+    device: Device
+    ptr: int
+    nbytes: int
+    owner: object
+
+    @property
+    def pinned(self) -> gpu.PinnedMemory | None:
+        """The pinned memory of the host that they are part of."""
+        return self.owner if isinstance(self.owner, gpu.PinnedMemory) else None
+
+
+def new_memory(
+    device: Device, nbytes: int, *, zeroed: bool, pinned: bool = False
+) -> tuple[int, object]:
     """The address of new memory, and its owner.
 
+    Args:
+        device: where.
+        nbytes: how many bytes.
+        zeroed: whether they are 0.
+        pinned: whether GPUs copy from and to it by themselves; of a host only.
+
     Raises:
-        DeviceError: not enough memory (H0802).
+        DeviceError: not enough memory (H0802), or no GPU that could pin it (H0806).
     """
     memory: Any
     if device.is_cuda:
-        memory = gpu.allocate(device, nbytes, zeroed=zeroed)
+        memory = gpu.allocate(device, nbytes)
+        if zeroed:
+            gpu.fill(device, memory.ptr, b"\0", nbytes)
+    elif pinned:
+        memory = gpu.PinnedMemory(nbytes)
+        if zeroed:
+            ctypes.memset(memory.ptr, 0, nbytes)
     else:
         memory = allocate(nbytes, zeroed=zeroed, tracked=device.is_sim)
     return memory.ptr, memory
+
+
+def settle(owner: object) -> None:
+    """Before the host looks at memory: wait for copies of GPUs that use it."""
+    if isinstance(owner, gpu.PinnedMemory):
+        owner.wait()
 
 
 def read_bytes(device: Device, ptr: int, nbytes: int) -> bytes:
@@ -65,27 +101,54 @@ def put_back(device: Device, ptr: int, layout: Layout, itemsize: int, host: NDAr
         gpu.write(device, ptr + low, host.base)
 
 
-def fill_on_gpu(device: Device, ptr: int, layout: Layout, element: bytes) -> bool:
+def fill_on_gpu(memory: Bytes, layout: Layout, element: bytes) -> bool:
     """Repeat the bytes of an element where the driver can do so without the host."""
     shape, strides = layout
-    if not device.is_cuda or strides != contiguous_strides(shape, len(element)):
+    if not memory.device.is_cuda or strides != contiguous_strides(shape, len(element)):
         return False
-    count = int(np.prod(shape, dtype=object))
     if element.count(0) == len(element):
-        return gpu.fill(device, ptr, b"\0", count * len(element))
-    return gpu.fill(device, ptr, element, count)
+        element, count = b"\0", memory.nbytes
+    else:
+        count = int(np.prod(shape, dtype=object))
+    _keep(memory)
+    return gpu.fill(memory.device, memory.ptr, element, count)
 
 
-def copy_on_gpu(device: Device, dest: int, source: int, nbytes: int) -> bool:
-    """Copy bytes within a GPU; False where they overlap, or lie elsewhere."""
-    if not device.is_cuda or abs(dest - source) < nbytes:
+def copy_by_gpu(dest: Bytes, source: Bytes) -> bool:
+    """Copy bytes of equal number where GPUs can do it alone: within one, between two, from and to
+    pinned memory.  False elsewhere, and where they overlap."""
+    to, come = dest.device, source.device
+    if to.is_cuda and come.is_cuda:
+        if to is not come:
+            gpu.copy_between((to, dest.ptr), (come, source.ptr), dest.nbytes)
+        elif abs(dest.ptr - source.ptr) < dest.nbytes:
+            return False
+        else:
+            gpu.copy(to, dest.ptr, source.ptr, dest.nbytes)
+    elif to.is_cuda and source.pinned is not None:
+        gpu.write_pinned(to, dest.ptr, source.pinned, source.ptr, dest.nbytes)
+    elif come.is_cuda and dest.pinned is not None:
+        gpu.read_pinned(come, source.ptr, dest.pinned, dest.ptr, dest.nbytes)
+    else:
         return False
-    gpu.copy(device, dest, source, nbytes)
+    _keep(dest)
+    _keep(source)
     return True
 
 
-def cuda_interface(element: Element, layout: Layout, ptr: int, read_only: bool) -> dict[str, Any]:
-    """Memory of a GPU as CuPy, numba and torch take it (version 3), axes of vectors last."""
+def _keep(memory: Bytes) -> None:
+    """A graph that is being captured keeps what it uses."""
+    if memory.device.is_cuda:
+        capture = gpu.current_stream(memory.device).capture
+        if capture is not None:
+            capture.keep(memory.owner)
+
+
+def cuda_interface(
+    device: Device, element: Element, layout: Layout, ptr: int, read_only: bool
+) -> dict[str, Any]:
+    """Memory of a GPU as CuPy, numba and torch take it (version 3), axes of vectors last; it is
+    ready when what the current stream was given so far is done."""
     t = numpy_dtype(element)
     shape, strides = layout
     inner = contiguous_strides(t.shape, t.base.itemsize)
@@ -93,6 +156,7 @@ def cuda_interface(element: Element, layout: Layout, ptr: int, read_only: bool) 
         "data": (0 if 0 in shape else ptr, read_only),
         "shape": shape + t.shape,
         "strides": strides + inner,
+        "stream": gpu.current_stream(device).cuda_stream,
         "typestr": t.base.str,
         "version": 3,
     }

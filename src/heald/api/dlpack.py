@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heald.api.array import array
+from heald.api.array import array, make_foreign
 from heald.api.array_input import element_of
 from heald.api.casting import scalar_of
+from heald.api.foreign import CUDA, CUDA_MANAGED, ForeignArray, make_capsule, take_capsule
 from heald.api.scalars import describe
 from heald.api.struct import spell
 from heald.diagnostics import Diagnostic, LaunchError, Note, TypingError
+from heald.runtime import get_device
+from heald.runtime.cuda import current_stream
 from heald.types import Scalar, Struct, bf16, leaves, u16
 from heald.types.descriptors import Element
 
@@ -69,6 +72,8 @@ def export(a: array, options: dict[str, Any]) -> Any:
         BufferError: structs, and what numpy refuses: another device, memory that must not be
             written for somebody who does not ask for a version of DLPack that can say so.
     """
+    if a.device.is_cuda:
+        return _export_from_gpu(a, **options)
     if isinstance(a.element_type, Struct):
         raise BufferError(f"DLPack has no type for the struct {spell(a.element_type)}")
     capsule = a.carriers().__dlpack__(**options)
@@ -77,6 +82,22 @@ def export(a: array, options: dict[str, Any]) -> Any:
         assert header is not None
         header.code = _BFLOAT
     return capsule
+
+
+def _export_from_gpu(
+    a: array,
+    *,
+    stream: int | None = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    if dl_device is not None and tuple(map(int, dl_device)) != (CUDA, a.device.ordinal):
+        raise BufferError(f"the array is on '{a.device}'")
+    given = a.clone() if copy else a
+    layout = (given.element_type, given.address, given.shape, given.strides)
+    memory = ForeignArray(*layout, given.device, given.owner, given.read_only)
+    return make_capsule(memory, stream, max_version)
 
 
 class _Handed:
@@ -97,7 +118,8 @@ class _Handed:
 def from_dlpack(source: Any, dtype: Any = None) -> array:
     """An array over the memory of a tensor of another library, which stays alive with it.
 
-    The library must be able to share memory of the host by DLPack (numpy, torch, jax, cupy).  Where
+    The library must be able to share memory by DLPack (numpy, torch, jax, cupy).  The current
+    stream of a GPU waits for what the library gave to its own.  Where
     it says that the memory must not be written, or is too old to say anything, the array is
     read-only.
 
@@ -124,6 +146,8 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
                 hint="it needs a method __dlpack__; a capsule can be used once",
             )
         )
+    if header.device_type in (CUDA, CUDA_MANAGED):
+        return make_foreign(take_capsule(capsule, element))
     if header.device_type not in _HOST_KINDS:
         raise _other_device((header.device_type, header.device_id))
     is_bfloat = header.code == _BFLOAT and header.bits == bf16.bits and header.lanes == 1
@@ -146,20 +170,24 @@ def _capsule_of(source: Any) -> Any:
     if export_it is None:
         return None
     device = getattr(source, "__dlpack_device__", lambda: HOST)()
-    if int(device[0]) not in _HOST_KINDS:
-        raise _other_device(tuple(map(int, device)))
+    kind, ordinal = map(int, device)
+    options: dict[str, Any] = {}
+    if kind in (CUDA, CUDA_MANAGED):
+        options["stream"] = current_stream(get_device(f"cuda:{ordinal}")).cuda_stream
+    elif kind not in _HOST_KINDS:
+        raise _other_device((kind, ordinal))
     try:
-        return export_it(max_version=(1, 0))
+        return export_it(max_version=(1, 0), **options)
     except TypeError:
-        return export_it()
+        return export_it(**options)
 
 
 def _other_device(device: tuple[int, ...]) -> LaunchError:
     return LaunchError(
         Diagnostic(
             "H0704",
-            f"the tensor is on DLPack device {device}, the array would be on the host {HOST}",
-            hint="move it to the host first, for example with tensor.cpu()",
+            f"the tensor is on DLPack device {device}, neither the host {HOST} nor a CUDA GPU",
+            hint="move it to the host first",
         )
     )
 

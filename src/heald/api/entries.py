@@ -12,8 +12,8 @@ from heald.api.host_value import value_class
 from heald.artifact import Parameter
 from heald.config import config
 from heald.diagnostics import HealdError
-from heald.driver import ArrayArgument, HostClasses, Pack, Program, entry_of
-from heald.runtime import CPU, Packer
+from heald.driver import ArrayArgument, HostClasses, Pack, Program, entry_of, misaligned
+from heald.runtime import Device, Packer
 from heald.types import is_generic, size_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ _MOST_ENTRIES = 4
 """Entries that a kernel keeps, for as many combinations of argument types."""
 
 
-def keep_entry(kernel: Kernel, program: Program, revision: object, *, ahead: bool = False) -> None:
+def keep_entry(
+    kernel: Kernel, program: Program, device: Device, revision: object, *, ahead: bool = False
+) -> None:
     """Make the entry through which later launches with such arguments go.
 
     The first launch makes none unless it was prepared (``ahead``): most kernels of a program run
@@ -37,16 +39,18 @@ def keep_entry(kernel: Kernel, program: Program, revision: object, *, ahead: boo
         return
     known_revision, known = kernel.entries
     others = known if known_revision is revision else ()
-    if any(entry.program is program and entry.is_current for entry in others):
+    if any(e.program is program and e.device is device and e.is_current for e in others):
         return
     strict = [is_generic(pattern) for _, pattern in kernel.parameters]
-    made = entry_of(program, strict, _HOST, partial(_packer, kernel))
+    made = entry_of(program, device, strict, _HOST, partial(_packer, kernel, device))
     if made is not None:
-        others = tuple(entry for entry in others if entry.program is not program)
+        others = tuple(e for e in others if e.program is not program or e.device is not device)
         kernel.entries = (revision, (made, *others[: _MOST_ENTRIES - 1]))
 
 
-def _packer(kernel: Kernel, index: int, parameter: Parameter, written: bool) -> Pack:
+def _packer(
+    kernel: Kernel, device: Device, index: int, parameter: Parameter, written: bool
+) -> Pack:
     """How to make bytes of what a parameter takes that entries do not understand.
 
     They give None where the careful path has to refuse or to do something else.
@@ -55,7 +59,7 @@ def _packer(kernel: Kernel, index: int, parameter: Parameter, written: bool) -> 
 
     def pack(value: object) -> tuple[bytes, object] | None:
         try:
-            argument = adapt_argument(kernel, index, parameter.type, value, CPU)
+            argument = adapt_argument(kernel, index, parameter.type, value, device)
         except HealdError:
             return None
         for leaf in argument.leaves:
@@ -63,6 +67,8 @@ def _packer(kernel: Kernel, index: int, parameter: Parameter, written: bool) -> 
                 max(leaf.shape) >= _WIDE_EXTENT or (written and leaf.read_only)
             ):
                 return None
+        if device.is_cuda and misaligned(argument) is not None:
+            return None
         return packer.pack(argument.words()), argument
 
     return pack

@@ -15,6 +15,7 @@ from heald.config import config
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.driver import Entry, Program, compile_program, report_changes
 from heald.frontend import parameter_patterns, remember
+from heald.runtime import CPU, current_device
 from heald.types import Pattern, Type, as_type, usual_type
 
 
@@ -205,7 +206,8 @@ class Kernel:
         """
         program = self.program(self.concrete_types(types or None))
         program.prepare()
-        keep_entry(self, program, config.revision, ahead=True)
+        device = current_device()
+        keep_entry(self, program, device if device.is_cuda else CPU, config.revision, ahead=True)
 
     def invalidate(self) -> None:
         """Forget compiled code, so that changed captured values take effect at the next launch."""

@@ -14,18 +14,20 @@ from heald.api.entries import keep_entry
 from heald.api.kernel import Kernel
 from heald.api.scalars import describe
 from heald.config import config
-from heald.diagnostics import Diagnostic, HealdError, LaunchError
-from heald.driver import launch_hints
+from heald.diagnostics import DeviceError, Diagnostic, HealdError, LaunchError
+from heald.driver import Entry, launch_hints
 from heald.runtime import (
     CPU,
+    Device,
     DeviceLike,
     check_block_dim,
     check_dims,
     current_device,
     get_device,
 )
+from heald.runtime.cuda import Stream, current_stream
 
-_OPTIONS = ("kernel", "dim", "inputs", "outputs", "device", "block_dim", "record_cmd")
+_OPTIONS = ("kernel", "dim", "inputs", "outputs", "device", "block_dim", "stream", "record_cmd")
 
 
 @overload
@@ -37,6 +39,7 @@ def launch(
     device: DeviceLike = None,
     block_dim: int = 256,
     *,
+    stream: Stream | None = None,
     record_cmd: Literal[False] = False,
 ) -> None: ...
 
@@ -50,6 +53,7 @@ def launch(
     device: DeviceLike = None,
     block_dim: int = 256,
     *,
+    stream: Stream | None = None,
     record_cmd: bool,
 ) -> Launch | None: ...
 
@@ -62,10 +66,14 @@ def launch(
     device: DeviceLike = None,
     block_dim: int = 256,
     *,
+    stream: Stream | None = None,
     record_cmd: bool = False,
     **unknown: object,
 ) -> Launch | None:
-    """Run ``kernel`` on every index of ``dim`` and wait for it.
+    """Run ``kernel`` on every index of ``dim``, and wait for it but on a GPU.
+
+    A GPU gets the launch into its stream.  What fails there is raised where the host waits for it
+    (``wp.synchronize``, ``a.numpy()``), or by a later launch, and at the latest told at exit.
 
     Args:
         kernel: made by ``@wp.kernel``.
@@ -75,26 +83,33 @@ def launch(
         device: where to run; the current device by default.  ``"sim"`` is the reference
             interpreter.
         block_dim: threads of a block, 1 to 1024.
+        stream: of a GPU, which is then the device; the current one of the device by default.
         record_cmd: do not run it, but return a :class:`Launch` that runs it as often as asked.
 
     Raises:
         LaunchError: arguments, dims or device do not fit; nothing has run.
         CompileError: the kernel is outside the language; nothing has run.
-        KernelFault: a thread left its array, divided by zero or failed an assertion.
+        KernelFault: a thread left its array, divided by zero or failed an assertion; on a GPU,
+            in an earlier launch, and this one was not started.
+        DeviceError: the stream is of another device (H0812), or the device cannot be used.
     """
     if unknown:
         raise _unknown_option(next(iter(unknown)))
     try:
         if type(kernel) is Kernel and not record_cmd:
             revision, entries = kernel.entries
-            if revision is config.revision and _is_cpu(device):
-                for entry in entries:
-                    outcome = entry.call(dim, block_dim, inputs, outputs)
-                    if outcome is None:
-                        return None
-                    if outcome is not NotImplemented:
-                        raise entry.program.error_of(outcome)
-        return _launch(kernel, dim, inputs, outputs, device, block_dim, record_cmd)
+            if revision is config.revision and entries:
+                if stream is None and _is_cpu(device):
+                    for entry in entries:
+                        if entry.device is CPU:
+                            outcome = entry.call(dim, block_dim, inputs, outputs)
+                            if outcome is None:
+                                return None
+                            if outcome is not NotImplemented:
+                                raise entry.program.error_of(outcome)
+                elif _enqueued(entries, dim, block_dim, inputs, outputs, device, stream):
+                    return None
+        return _launch(kernel, dim, inputs, outputs, device, block_dim, record_cmd, stream)
     except HealdError as error:
         raise cut(error)  # noqa: B904 - `cut` decides about the cause
 
@@ -111,6 +126,62 @@ def _is_cpu(device: object) -> bool:
     return device is CPU or (type(device) is str and device == "cpu")
 
 
+def _enqueued(
+    entries: Sequence[Entry],
+    dim: object,
+    block_dim: object,
+    inputs: object,
+    outputs: object,
+    device: DeviceLike,
+    stream: Stream | None,
+) -> bool:
+    """Give a launch to a GPU through an entry, if one takes it."""
+    if stream is None:
+        place = get_device(device)
+        if not place.is_cuda:
+            return False
+        stream = current_stream(place)
+    elif device is not None or type(stream) is not Stream:
+        return False
+    queue, place = stream.queue, stream.device
+    if queue is None:
+        return False
+    for entry in entries:
+        if entry.device is place and (
+            entry.call(dim, block_dim, inputs, outputs, queue.address) is None
+        ):
+            return True
+    return False
+
+
+def _place(device: DeviceLike, stream: Stream | None) -> Device:
+    """Where a launch runs.
+
+    Raises:
+        LaunchError: ``stream`` is no stream (H0702).
+        DeviceError: it is of another device (H0812), or no such device (H0801).
+    """
+    if stream is None:
+        return get_device(device)
+    if not isinstance(stream, Stream):
+        raise LaunchError(
+            Diagnostic(
+                "H0702",
+                f"stream= is {describe(stream)}, not a stream",
+                hint="make one with wp.Stream(device)",
+            )
+        )
+    if device is not None and get_device(device) != stream.device:
+        raise DeviceError(
+            Diagnostic(
+                "H0812",
+                f"the launch is on '{get_device(device)}', its stream is of '{stream.device}'",
+                hint="leave device= out: a stream names its device",
+            )
+        )
+    return stream.device
+
+
 def _launch(
     kernel: Kernel,
     dim: int | Sequence[int],
@@ -119,6 +190,7 @@ def _launch(
     device: DeviceLike,
     block_dim: int,
     record_cmd: bool,
+    stream: Stream | None = None,
 ) -> Launch | None:
     """The careful path: it understands every argument, and says what is wrong with others."""
     if not isinstance(kernel, Kernel):
@@ -130,19 +202,19 @@ def _launch(
             )
         )
     revision = config.revision
-    dims, where = check_dims(dim), get_device(device)
+    dims, where = check_dims(dim), _place(device, stream)
     threads = check_block_dim(block_dim)
     given = [*_listed(inputs, "inputs"), *_listed(outputs, "outputs")]
     arguments = adapt_arguments(kernel, given, where)
     if record_cmd:
-        return Launch(kernel, dims, arguments, where, threads)
+        return Launch(kernel, dims, arguments, where, threads, stream)
     with launch_hints(dims, arguments, where, threads) if config.hints else nullcontext() as noted:
         program = find_program(kernel, arguments, dims, where)
         try:
-            program.run(where, dims, arguments, threads)
+            program.run(where, dims, arguments, threads, stream)
         finally:
-            if where is CPU:
-                keep_entry(kernel, program, revision)
+            if not where.is_sim:
+                keep_entry(kernel, program, where, revision)
         if noted is not None:
             noted.append(program)
     return None

@@ -16,6 +16,7 @@ MAX_BLOCK_DIM = 1024  # threads of a block, on every device
 # Header
 HEADER_DIM = 0  # i64[4], unused extents are 1
 HEADER_BLOCK_DIM = 32  # i32
+HEADER_LAUNCH = 36  # u32, the number of a launch on a GPU, 0 on a CPU
 HEADER_FAULT = 40  # pointer to the fault record
 HEADER_RESOURCES = 48  # pointer to the resource table
 HEADER_PRINT = 56  # pointer to the print buffer
@@ -33,13 +34,20 @@ FAULT_SHAPE = 80  # i64[4]
 FAULT_SIZE = 112
 NO_THREAD = (1 << 63) - 1
 
-# Fault record of a GPU, where threads must not wait for each other.  ``key`` is the minimum over
-# faults of thread << 21 | op id << 3 | kind.  A thread that lowered it leaves index and shape in a
-# slot of its own while there are free ones; the slot with the lowest key is the one that counts.
+# Fault record of a GPU, where threads must not wait for each other and launches follow each other
+# before the host looks.  The first launch with a fault takes the record (``owner``); of the others
+# only the threads are counted.  ``key`` is the minimum over faults of thread << 21 | op id << 3 |
+# kind.  A thread that lowered it leaves index and shape in a slot of its own while there are free
+# ones; the slot with the lowest key is the one that counts.  Whoever takes the record, and the
+# first of other launches, stores its launch number at ``flag``, which the host reads.
 GPU_FAULT_KEY = 0  # i64, NO_THREAD when none
 GPU_FAULT_COUNT = 8  # i64, threads that faulted
 GPU_FAULT_USED = 16  # i64, slots asked for
-GPU_FAULT_HEAD = 24
+GPU_FAULT_OWNER = 24  # i64, number of the launch, 0 when none
+GPU_FAULT_OTHERS = 32  # i64, threads of other launches that faulted; never cleared
+GPU_FAULT_LAST = 40  # i64, the last of those launches
+GPU_FAULT_FLAG = 48  # address of an i64 in pinned memory of the host
+GPU_FAULT_HEAD = 64
 GPU_FAULT_SLOTS = 1024
 GPU_FAULT_SLOT_SIZE = 80  # i64 key, rank, index[4], shape[4]
 GPU_FAULT_SIZE = GPU_FAULT_HEAD + GPU_FAULT_SLOTS * GPU_FAULT_SLOT_SIZE
@@ -62,10 +70,36 @@ RESOURCE_ARRAY_SIZE = 24
 HANDLE_KIND_SHIFT = 56
 HANDLE_GENERATION_SHIFT = 32
 
-# Print buffer: header, then records {i64 thread, i64 sequence, i64 op id, i64 payload[operands]}.
-# ``used`` grows by an atomic add; a record that does not fit is dropped and counted.
+# Print buffer: header, then records {i64 thread, i64 sequence, u32 op id, u32 launch number, i64
+# payload[operands]}.  ``used`` grows by an atomic add; a record that does not fit is dropped and
+# counted.
 PRINT_CAPACITY = 0  # i64, bytes after the header
 PRINT_USED = 8  # i64
 PRINT_DROPPED = 16  # i64
 PRINT_DATA = 24
 PRINT_RECORD_HEAD = 24
+PRINT_LAUNCH_SHIFT = 32
+
+# Queue of a stream of a GPU: what launch entries need of it, in memory of the host.  Every word has
+# 64 bits.
+QUEUE_OPEN = 0  # 0 where launches take the careful path, as while they are captured
+QUEUE_FLAG = 8  # address of the pinned word of the fault record
+QUEUE_STREAM = 16  # the driver's handle
+QUEUE_CONTEXT = 24  # the driver's handle
+QUEUE_NUMBER = 32  # of the last launch by an entry; those of the careful path are odd
+QUEUE_FAULT = 40  # device address of the fault record
+QUEUE_RESOURCES = 48  # device address of the resource table, or 0
+QUEUE_LOG = 56  # address of the log
+QUEUE_LAUNCH = 64  # cuLaunchKernel
+QUEUE_GET_CONTEXT = 72  # cuCtxGetCurrent
+QUEUE_PUSH_CONTEXT = 80  # cuCtxPushCurrent
+QUEUE_POP_CONTEXT = 88  # cuCtxPopCurrent
+QUEUE_SIZE = 96
+
+# Log of the last launches of a queue; launch n stands in record n % LOG_RECORDS.
+LOG_NUMBER = 0  # i64
+LOG_SOURCE = 8  # i64, number of the variant
+LOG_RANK = 16  # i64
+LOG_DIM = 24  # i64[4]
+LOG_RECORD_SIZE = 64
+LOG_RECORDS = 4096

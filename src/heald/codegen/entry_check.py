@@ -6,13 +6,22 @@ import ctypes
 import struct
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import repeat
+from math import prod
 
-from heald.artifact import Access, Parameter, abi
+from heald.artifact import Access, Lanes, Parameter, abi
 from heald.codegen.entry_code import Enter, EntryCode
 from heald.codegen.entry_layout import slot_offset
-from heald.codegen.entry_table import ArrayClass, ArrayTake, EntryTable, NumberTake
-from heald.codegen.entry_text import PROBE_FAULTS, REPORT_FAULT, REPORT_SIZE
+from heald.codegen.entry_table import (
+    ArrayClass,
+    ArrayTake,
+    CpuCode,
+    EntryTable,
+    GpuCode,
+    NumberTake,
+)
+from heald.codegen.entry_text import PROBE_CONTEXT, PROBE_FAULTS, REPORT_FAULT, REPORT_SIZE
 from heald.types import Array, Scalar, Type, b1, f32, f64, i32, i64, parameter_layout, u8
 
 _TYPES: tuple[Type, ...] = (Array(u8, 1), i64, f64, f32, i32, b1)
@@ -22,6 +31,12 @@ _READ_ONLY = 1
 _CORES, _GRAIN = 3, 5
 _PARALLEL = 100
 _REPEATS = 50
+_DRIVER = (
+    abi.QUEUE_LAUNCH,
+    abi.QUEUE_GET_CONTEXT,
+    abi.QUEUE_PUSH_CONTEXT,
+    abi.QUEUE_POP_CONTEXT,
+)
 
 
 class _Probe:
@@ -62,12 +77,12 @@ def works(code: EntryCode) -> bool:
             Parameter("", t, offset, Access.NONE) for t, offset in zip(_TYPES, offsets, strict=True)
         ),
         conditions=(),
-        variants={0: (code.probe, 1, _GRAIN)},
+        variants={0: CpuCode(code.probe, 1, _GRAIN)},
         launcher=code.probe_team,
         cores=_CORES,
         parallel=_PARALLEL,
     )
-    return all(_trials(code.bind(table, ()), size))
+    return all(_trials(code.bind(table, ()), size)) and all(_gpu_trials(code, table))
 
 
 def _trials(enter: Enter, size: int) -> Iterator[bool]:
@@ -110,4 +125,62 @@ def _trials(enter: Enter, size: int) -> Iterator[bool]:
     ):
         yield enter(*wrong) is NotImplemented
     yield not any(memory.raw)
+    yield held == [sys.getrefcount(x) for x in (owner, probe, probe.packed)]
+
+
+def _gpu_trials(code: EntryCode, table: EntryTable) -> Iterator[bool]:
+    """Whether launches for a GPU reach the functions of its driver as they should."""
+    memory = ctypes.create_string_buffer(32 + abi.HEADER_SIZE + table.block_size)
+    where = ctypes.addressof(memory)
+    function = GpuCode(where, 64, 5, Lanes(4, 8), 100)
+    enter = code.bind(replace(table, variants={0: function}), ())
+    flag, pushes = ctypes.c_int64(), ctypes.c_int64()
+    log = (ctypes.c_int64 * (abi.LOG_RECORDS * abi.LOG_RECORD_SIZE // 8))()
+    queue = (ctypes.c_int64 * (abi.QUEUE_SIZE // 8))()
+    for place, word in (
+        (abi.QUEUE_OPEN, 1),
+        (abi.QUEUE_FLAG, ctypes.addressof(flag)),
+        (abi.QUEUE_STREAM, 11),
+        (abi.QUEUE_CONTEXT, PROBE_CONTEXT),
+        (abi.QUEUE_FAULT, 33),
+        (abi.QUEUE_RESOURCES, 44),
+        (abi.QUEUE_LOG, ctypes.addressof(log)),
+        *zip(_DRIVER, code.probe_gpu, strict=True),
+    ):
+        queue[place // 8] = word
+    address = ctypes.addressof(queue)
+    probe, owner = _Probe(), object()
+    descriptor = struct.pack("<Qqq", 1, 2, 3)
+    probe.packed, probe.owner = struct.pack("<Q", _SIGNATURE) + descriptor, owner
+    block = descriptor + struct.pack("<qdfi?", 9, *_NUMBERS)
+    held = [sys.getrefcount(x) for x in (owner, probe, probe.packed)]
+    for number in range(2, 2 * _REPEATS, 2):
+        struct.pack_into("<q", memory, 0, abi.HEADER_SIZE + len(block))
+        yield enter((5, 30), 96, [probe], (9, *_NUMBERS), address) is None
+        yield struct.unpack_from("<iiiiq", memory, 8) == (3, 64, 1, 0, 11)
+        header = struct.unpack_from("<4qiI3q", memory, 32)
+        yield header == (5, 30, 1, 1, 96, number, 33, 44, 0)
+        yield memory.raw[32 + abi.HEADER_SIZE :][: len(block)] == block
+        at = number * abi.LOG_RECORD_SIZE // 8
+        yield list(log[at : at + 7]) == [number, 5, 2, 5, 30, 1, 1]
+    queue[abi.QUEUE_CONTEXT // 8] = ctypes.addressof(pushes)
+    yield enter(1, 96, [probe], (9, *_NUMBERS), address) is None and pushes.value == 1
+    last = queue[abi.QUEUE_NUMBER // 8]
+    flag.value = 1
+    yield enter(1, 96, [probe], (9, *_NUMBERS), address) is NotImplemented
+    flag.value = queue[abi.QUEUE_OPEN // 8] = 0
+    yield enter(1, 96, [probe], (9, *_NUMBERS), address) is NotImplemented
+    queue[abi.QUEUE_OPEN // 8] = 1
+    yield enter(1, 96, [probe], (9, *_NUMBERS)) is NotImplemented
+    yield enter((1 << 30, 1 << 10), 96, [probe], (9, *_NUMBERS), address) is NotImplemented
+    yield queue[abi.QUEUE_NUMBER // 8] == last
+    for dims in ((7, 64), (7, 50), (13, 64), (20, 31), (20, 57), (13, 2, 64), 416):
+        yield enter(dims, 64, [probe], (9, *_NUMBERS), address) is None
+        extents = dims if isinstance(dims, tuple) else (dims,)
+        threads = Lanes(4, 8).grid(extents, len(extents))
+        threads = threads if threads >= 100 else prod(extents)
+        yield struct.unpack_from("<i", memory, 8) == (-(-threads // 64),)
+    enter = code.bind(replace(table, variants={0: replace(function, exact=True)}), ())
+    yield enter(5, 64, [probe], (9, *_NUMBERS), address) is None
+    yield enter(5, 65, [probe], (9, *_NUMBERS), address) is NotImplemented
     yield held == [sys.getrefcount(x) for x in (owner, probe, probe.packed)]

@@ -11,12 +11,20 @@ from typing import Any
 from heald.codegen.compile import compile_helper
 from heald.codegen.entry_layout import ObjectLayout
 from heald.codegen.entry_table import EntryTable
-from heald.codegen.entry_text import ENTRY, FUNCTIONS, OBJECTS, PROBE, PROBE_TEAM, entry_text
+from heald.codegen.entry_text import (
+    ENTRY,
+    FUNCTIONS,
+    OBJECTS,
+    PROBE,
+    PROBE_GPU,
+    PROBE_TEAM,
+    entry_text,
+)
 from heald.codegen.load import load_object
 from heald.codegen.target import host_target
 
 Enter = Callable[..., Any]
-"""``(dim, block_dim, inputs, outputs[, resources]) -> None | bytes | NotImplemented``; see
+"""``(dim, block_dim, inputs, outputs[, place]) -> None | bytes | NotImplemented``; see
 ``entry_text``."""
 
 _METH_FASTCALL = 0x0080
@@ -39,12 +47,14 @@ class EntryCode:
         address: of the function.
         probe: of a kernel that shows what it was given; see ``entry_check``.
         probe_team: of a launcher that calls it as one range from 1 on.
+        probe_gpu: of functions that stand for those of a GPU's driver.
         keepalive: keeps them loaded.
     """
 
     address: int
     probe: int
     probe_team: int
+    probe_gpu: tuple[int, ...]
     keepalive: object
 
     def bind(self, table: EntryTable, keepalive: Sequence[object]) -> Enter:
@@ -79,5 +89,6 @@ def compile_entry(layout: ObjectLayout) -> EntryCode:
     for name in FUNCTIONS:
         function = getattr(ctypes.pythonapi, name)
         imports[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
-    (entry, probe, team), keepalive = load_object(code, (ENTRY, PROBE, PROBE_TEAM), imports)
-    return EntryCode(entry, probe, team, keepalive)
+    names = (ENTRY, PROBE, PROBE_TEAM, *PROBE_GPU)
+    (entry, probe, team, *gpu), keepalive = load_object(code, names, imports)
+    return EntryCode(entry, probe, team, tuple(gpu), keepalive)

@@ -17,6 +17,7 @@ from heald.artifact import (
     Apart,
     ArrayPlace,
     Clause,
+    Lanes,
     LaunchCondition,
     LinearTerm,
     Parameter,
@@ -43,9 +44,21 @@ ARRAY_TYPE = 48
 ARRAY_PACKED = 56  # place of a slot in an array object
 ARRAY_OWNER = 64
 NUMPY_TYPES = 72  # of _NUMPY_TYPES
-VARIANTS = 104  # {address of the code or 0, instructions a thread, grain, 0} for each mask
-VARIANT_SIZE = 4 * WORD
-RECORDS = VARIANTS + VARIANT_SIZE * (1 << MAX_BITS)
+IS_GPU = 104  # launches go to the queue of a GPU (abi.QUEUE_OPEN and on)
+VARIANTS = 112  # one for each mask
+VARIANT_SHIFT = 6
+RECORDS = VARIANTS + (1 << VARIANT_SHIFT) * (1 << MAX_BITS)
+
+# Variant
+CODE = 0  # address of the code, on a GPU the driver's handle of the function; 0 where there is none
+WORK = 8  # CPU: instructions a thread
+GRAIN = 16  # CPU
+THREADS = 8  # GPU: most threads of a block
+SOURCE = 16  # GPU: number under which the runtime knows the variant
+STRETCH = 24  # GPU: threads of a row that go together in a smaller grid, or 0 (artifact.Lanes)
+SPACING = 32  # GPU: threads of that grid which run them
+LEAST = 40  # GPU: threads of the smallest such grid that is worth it
+EXACT = 48  # GPU: whether blocks must be as large as asked for
 
 # Record of a parameter
 KIND = 0
@@ -74,6 +87,7 @@ CLAUSE_HEAD = 16
 TERM_SIZE = 32  # {coefficient, block or header, offset, how to load}
 IN_HEADER, IN_BLOCK = range(2)
 PLACE_SIZE = 32  # {offset in the block, ndim, itemsize, bit k: may be merged with place k}
+_VARIANT = (1 << VARIANT_SHIFT) // WORD
 _NUMPY_TYPES = (np.float32, np.float64, np.int32, np.int64)
 LOADS = ("i64", "i8", "i16", "i32", "u8", "u16", "u32", "u64")
 
@@ -146,6 +160,49 @@ class ArrayClass:
 
 
 @dataclass(frozen=True, slots=True)
+class CpuCode:
+    """Code of a variant: its address, instructions a thread, and grain (``Artifact.grain``)."""
+
+    address: int
+    work: int
+    grain: int
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """As the table holds it."""
+        return (self.address, self.work, self.grain)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCode:
+    """Code of a variant on a GPU.
+
+    Attributes:
+        function: the driver's handle.
+        threads: most threads of a block.
+        source: number under which the runtime knows it.
+        lanes: how grids smaller than the launch run it, where they can.
+        least: threads of the smallest such grid that is worth it.
+        exact: must blocks be as large as asked for, as their threads work together?
+    """
+
+    function: int
+    threads: int
+    source: int
+    lanes: Lanes | None = None
+    least: int = 0
+    exact: bool = False
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """As the table holds it."""
+        lanes = self.lanes
+        stretch, spacing = (0, 0) if lanes is None else (lanes.stretch, lanes.spacing)
+        code = (self.function, self.threads, self.source)
+        return (*code, stretch, spacing, self.least, self.exact)
+
+
+@dataclass(frozen=True, slots=True)
 class EntryTable:
     """Everything that a launch entry knows.
 
@@ -156,8 +213,7 @@ class EntryTable:
         arrays: needed where some take is an array.
         parameters: of the kernel; say where the symbols of conditions lie.
         conditions: the bits of a mask, lowest first.
-        variants: address, instructions a thread and grain (``Artifact.grain``) of the code for each
-            mask; others are refused.
+        variants: the code for each mask, all for one kind of device; others are refused.
         launcher: address of ``codegen.parallel_launcher``; without one, launches of ``parallel``
             instructions or more are refused.
         cores: most cores to use, 0 for all.
@@ -170,7 +226,7 @@ class EntryTable:
     arrays: ArrayClass | None
     parameters: tuple[Parameter, ...]
     conditions: tuple[LaunchCondition, ...]
-    variants: Mapping[int, tuple[int, int, int]]
+    variants: Mapping[int, CpuCode | GpuCode]
     launcher: int | None
     cores: int
     parallel: int
@@ -197,7 +253,8 @@ class EntryTable:
             raise InternalError("a kernel beyond the limits of launch entries")
         records = b"".join(_record(take) for take in self.takes)
         arrays = self.arrays
-        variants = [self.variants.get(mask, (0, 0, 0)) for mask in range(1 << MAX_BITS)]
+        none = CpuCode(0, 0, 0)
+        variants = [self.variants.get(mask, none).words for mask in range(1 << MAX_BITS)]
         head = [
             self.rank,
             len(self.takes),
@@ -207,7 +264,8 @@ class EntryTable:
             self.parallel,
             *((id(arrays.cls), arrays.packed_slot, arrays.owner_slot) if arrays else (0, 0, 0)),
             *map(id, _NUMPY_TYPES),
-            *(word for variant in variants for word in (*variant, 0)),
+            any(isinstance(code, GpuCode) for code in self.variants.values()),
+            *(word for words in variants for word in (*words, *(0,) * (_VARIANT - len(words)))),
         ]
         conditions = b"".join(_condition(c, self.parameters) for c in self.conditions)
         return _words(*head) + records + conditions + _words(0)

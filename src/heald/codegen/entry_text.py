@@ -1,14 +1,15 @@
 """The launch entry as LLVM text: a ``METH_FASTCALL`` function of CPython.
 
-``enter(dim, block_dim, inputs, outputs[, resources])`` checks everything that a launch is given,
-packs the parameter block, chooses the variant, runs it without the GIL and returns
+``enter(dim, block_dim, inputs, outputs[, place])`` checks everything that a launch is given, packs
+the parameter block, chooses the variant, runs it without the GIL and returns
 
-* None where it ran and no thread faulted,
+* None where it ran and no thread faulted, or where it was given to a GPU,
 * bytes, the *report*, where some thread did: {mask, launch dims, i64 dim[4], fault record},
 * NotImplemented where something is not as the entry knows it.  Then nothing has happened, and the
   careful path in Python handles it or says why not.
 
-``resources`` is the address of a resource table, for kernels that have handles.
+``place`` is the address of a resource table, for kernels that have handles; for a GPU that of the
+queue of a stream (``abi.QUEUE_OPEN``), which must be open and know of no fault.
 
 While the GIL is held no code of the user runs: only exact ints, floats, lists, tuples, bytes and
 the slots of exact types are read, so what was checked stays as it is until it has been copied.  The
@@ -29,6 +30,8 @@ ENTRY = "heald_enter"
 
 PROBE = "heald_probe"
 PROBE_TEAM = "heald_probe_team"
+PROBE_GPU = ("heald_probe_launch", "heald_probe_current", "heald_probe_push", "heald_probe_pop")
+PROBE_CONTEXT = 0x1234_5678
 
 OBJECTS: Mapping[str, object] = {
     "None": None,
@@ -59,7 +62,8 @@ _TEAM = "ptr %kernel, ptr %header, ptr %args, i64 %total, i32 %cores, i32 %grain
 
 def entry_text(layout: ObjectLayout) -> str:
     """The module without its header."""
-    parts = [_DECLARATIONS, arguments_text(layout), CONDITIONS_TEXT, _enter(layout), _PROBES]
+    parts = [_DECLARATIONS, arguments_text(layout), CONDITIONS_TEXT, _PREPARE_GPU, _SUBMIT]
+    parts += [_enter(layout), _PROBES]
     return "\n".join(parts)
 
 
@@ -75,6 +79,7 @@ declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 declare void @Py_DecRef(ptr)
 declare void @Py_IncRef(ptr)
 declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
 declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)
 declare float @llvm.fabs.f32(float)
 declare double @llvm.fabs.f64(double)
@@ -84,13 +89,159 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 )
 
 
+_HEADER_WORDS = "\n".join(
+    f"""\
+{read(f"q.{name}", "%queue", place)}
+  %h.{name} = getelementptr i8, ptr %header, i64 {slot}
+  store i64 %q.{name}, ptr %h.{name}, align 8"""
+    for name, place, slot in (
+        ("fault", abi.QUEUE_FAULT, abi.HEADER_FAULT),
+        ("resources", abi.QUEUE_RESOURCES, abi.HEADER_RESOURCES),
+    )
+)
+_PREPARE_GPU = f"""\
+; Threads of the grid for a launch, as ``artifact.Lanes`` says: as many as it has, or fewer where
+; each may take several of a row.
+define internal i64 @grid_threads(ptr %variant, ptr %header, i64 %rank, i64 %total) nounwind {{
+{read("stretch", "%variant", table.STRETCH)}
+  %has.lanes = icmp ne i64 %stretch, 0
+  %few = icmp ult i64 %total, {1 << 32}
+  %may = and i1 %has.lanes, %few
+  br i1 %may, label %try, label %each
+try:
+{read("spacing", "%variant", table.SPACING)}
+{read("least", "%variant", table.LEAST)}
+  %axis = sub i64 %rank, 1
+  %place = getelementptr i64, ptr %header, i64 %axis
+  %row = load i64, ptr %place, align 8
+  %row.before = sub i64 %row, 1
+  %whole = udiv i64 %row.before, %stretch
+  %stretches = add i64 %whole, 1
+  %covered = mul i64 %stretches, %stretch
+  %seven = mul i64 %covered, 7
+  %eight = mul i64 %row, 8
+  %dense = icmp uge i64 %eight, %seven
+  %rows = udiv i64 %total, %row
+  %of.row = mul i64 %stretches, %spacing
+  %threads = mul i64 %rows, %of.row
+  %enough = icmp uge i64 %threads, %least
+  %worth = and i1 %dense, %enough
+  br i1 %worth, label %together, label %each
+together:
+  ret i64 %threads
+each:
+  ret i64 %total
+}}
+
+; A launch for a GPU: the rest of its header, and its record in the log.  Gives blocks and threads
+; of a block; no blocks where the careful path must look.
+define internal {{i64, i64}} @prepare_gpu(ptr %queue, ptr %variant, ptr %header, i64 %rank,
+  i64 %total, i64 %size) nounwind {{
+{read("open", "%queue", abi.QUEUE_OPEN)}
+{read("flag", "%queue", abi.QUEUE_FLAG, "ptr")}
+  %raised = load volatile i64, ptr %flag, align 8
+  %is.open = icmp ne i64 %open, 0
+  %is.clean = icmp eq i64 %raised, 0
+{read("most", "%variant", table.THREADS)}
+  %threads = call i64 @llvm.umin.i64(i64 %size, i64 %most)
+  %grid.total = call i64 @grid_threads(ptr %variant, ptr %header, i64 %rank, i64 %total)
+  %before = sub i64 %grid.total, 1
+  %whole.blocks = udiv i64 %before, %threads
+  %blocks = add i64 %whole.blocks, 1
+  %few = icmp ule i64 %blocks, {(1 << 31) - 1}
+{read("exact", "%variant", table.EXACT)}
+  %any.size = icmp eq i64 %exact, 0
+  %as.asked = icmp eq i64 %threads, %size
+  %right.size = or i1 %any.size, %as.asked
+  %usable = and i1 %is.open, %is.clean
+  %possible = and i1 %few, %right.size
+  %ready = and i1 %usable, %possible
+  br i1 %ready, label %fill, label %refuse
+fill:
+{read("last", "%queue", abi.QUEUE_NUMBER)}
+  %following = add i64 %last, 2
+  %fits = icmp ule i64 %following, {(1 << 32) - 1}
+  %number = select i1 %fits, i64 %following, i64 2
+  store i64 %number, ptr %last.at, align 8
+{read("log", "%queue", abi.QUEUE_LOG, "ptr")}
+  %slot = and i64 %number, {abi.LOG_RECORDS - 1}
+  %offset = mul i64 %slot, {abi.LOG_RECORD_SIZE}
+  %record = getelementptr i8, ptr %log, i64 %offset
+  %r.number = getelementptr i8, ptr %record, i64 {abi.LOG_NUMBER}
+  store i64 %number, ptr %r.number, align 8
+{read("source", "%variant", table.SOURCE)}
+  %r.source = getelementptr i8, ptr %record, i64 {abi.LOG_SOURCE}
+  store i64 %source, ptr %r.source, align 8
+  %r.rank = getelementptr i8, ptr %record, i64 {abi.LOG_RANK}
+  store i64 %rank, ptr %r.rank, align 8
+  %r.dim = getelementptr i8, ptr %record, i64 {abi.LOG_DIM}
+  %dims = load <4 x i64>, ptr %header, align 8
+  store <4 x i64> %dims, ptr %r.dim, align 8
+  %size.32 = trunc i64 %size to i32
+  %h.size = getelementptr i8, ptr %header, i64 {abi.HEADER_BLOCK_DIM}
+  store i32 %size.32, ptr %h.size, align 4
+  %number.32 = trunc i64 %number to i32
+  %h.number = getelementptr i8, ptr %header, i64 {abi.HEADER_LAUNCH}
+  store i32 %number.32, ptr %h.number, align 4
+{_HEADER_WORDS}
+  %h.print = getelementptr i8, ptr %header, i64 {abi.HEADER_PRINT}
+  store i64 0, ptr %h.print, align 8
+  %half = insertvalue {{i64, i64}} poison, i64 %blocks, 0
+  %grid = insertvalue {{i64, i64}} %half, i64 %threads, 1
+  ret {{i64, i64}} %grid
+refuse:
+  ret {{i64, i64}} zeroinitializer
+}}
+"""
+
+
+_SUBMIT = f"""\
+; Give a launch to the driver, in the context of its stream.
+define internal i32 @submit(ptr %queue, ptr %function, i64 %blocks, i64 %threads, ptr %header)
+  nounwind {{
+entry:
+  %found = alloca ptr, align 8
+  %parameters = alloca ptr, align 8
+  store ptr null, ptr %found, align 8
+  store ptr %header, ptr %parameters, align 8
+{read("context", "%queue", abi.QUEUE_CONTEXT, "ptr")}
+{read("stream", "%queue", abi.QUEUE_STREAM, "ptr")}
+{read("launch", "%queue", abi.QUEUE_LAUNCH, "ptr")}
+{read("current", "%queue", abi.QUEUE_GET_CONTEXT, "ptr")}
+{read("push", "%queue", abi.QUEUE_PUSH_CONTEXT, "ptr")}
+{read("pop", "%queue", abi.QUEUE_POP_CONTEXT, "ptr")}
+  %asked = call i32 %current(ptr %found)
+  %own = load ptr, ptr %found, align 8
+  %same = icmp eq ptr %own, %context
+  br i1 %same, label %launch.here, label %enter
+enter:
+  %entered = call i32 %push(ptr %context)
+  %inside = icmp eq i32 %entered, 0
+  br i1 %inside, label %launch.here, label %fail
+launch.here:
+  %grid = trunc i64 %blocks to i32
+  %block = trunc i64 %threads to i32
+  %status = call i32 %launch(ptr %function, i32 %grid, i32 1, i32 1, i32 %block, i32 1, i32 1,
+    i32 0, ptr %stream, ptr %parameters, ptr null)
+  br i1 %same, label %done, label %leave
+leave:
+  %left = call i32 %pop(ptr %found)
+  br label %done
+done:
+  ret i32 %status
+fail:
+  ret i32 %entered
+}}
+"""
+
+
 def _enter(layout: ObjectLayout) -> str:
     return f"""\
 define ptr @{ENTRY}(ptr %self, ptr %args, i64 %nargs) nounwind {{
 entry:
-  %header = alloca [{abi.HEADER_SIZE} x i8], align 64
+  %header = alloca [{abi.HEADER_SIZE + table.MAX_BLOCK} x i8], align 64
+  %block = getelementptr i8, ptr %header, i64 {abi.HEADER_SIZE}
   %report = alloca [{REPORT_SIZE} x i8], align 64
-  %block = alloca [{table.MAX_BLOCK} x i8], align 64
   %owners = alloca [{table.MAX_PARAMETERS} x ptr], align 64
   %few = icmp ult i64 %nargs, 4
   br i1 %few, label %refuse, label %begin
@@ -155,13 +306,41 @@ taken:
 
 choose:
   %mask = call i64 @choose(ptr %table, ptr %header, ptr %block)
-  %variant.offset = mul i64 %mask, {table.VARIANT_SIZE}
+  %variant.offset = shl i64 %mask, {table.VARIANT_SHIFT}
   %variants = getelementptr i8, ptr %table, i64 {table.VARIANTS}
-{read("code", "%variants", "%variant.offset", "ptr")}
-  %work.place = getelementptr i8, ptr %variants, i64 8
-{read("work", "%work.place", "%variant.offset")}
-  %grain.place = getelementptr i8, ptr %variants, i64 16
-{read("grain", "%grain.place", "%variant.offset")}
+  %variant = getelementptr i8, ptr %variants, i64 %variant.offset
+{read("code", "%variant", table.CODE, "ptr")}
+{read("is.gpu.word", "%table", table.IS_GPU)}
+  %is.gpu = icmp ne i64 %is.gpu.word, 0
+  %nothing = icmp eq i64 %total, 0
+  %compiled = icmp ne ptr %code, null
+  br i1 %compiled, label %usable.code, label %refuse
+usable.code:
+  br i1 %is.gpu, label %gpu, label %cpu
+
+gpu:
+  %with.queue = icmp ugt i64 %nargs, 4
+  br i1 %with.queue, label %find.queue, label %refuse
+find.queue:
+{read("queue.object", "%args", 32, "ptr")}
+  %queue.found = call {{i64, i1}} @whole(ptr %queue.object, i64 1, i64 {(1 << 63) - 1})
+  %queue.place = extractvalue {{i64, i1}} %queue.found, 0
+  %queue.good = extractvalue {{i64, i1}} %queue.found, 1
+  %queue = inttoptr i64 %queue.place to ptr
+  br i1 %queue.good, label %something, label %refuse
+something:
+  br i1 %nothing, label %none, label %enqueue
+enqueue:
+  %grid = call {{i64, i64}} @prepare_gpu(ptr %queue, ptr %variant, ptr %header,
+    i64 %given.rank, i64 %total, i64 %size)
+  %blocks = extractvalue {{i64, i64}} %grid, 0
+  %of.block = extractvalue {{i64, i64}} %grid, 1
+  %prepared = icmp ne i64 %blocks, 0
+  br i1 %prepared, label %hold, label %refuse
+
+cpu:
+{read("work", "%variant", table.WORK)}
+{read("grain", "%variant", table.GRAIN)}
 {read("launcher", "%table", table.LAUNCHER, "ptr")}
 {read("cores", "%table", table.CORES)}
 {read("limit", "%table", table.PARALLEL)}
@@ -177,12 +356,9 @@ choose:
   %alone = xor i1 %shared, true
   %has.launcher = icmp ne ptr %launcher, null
   %can = or i1 %alone, %has.launcher
-  %compiled = icmp ne ptr %code, null
-  %ready = and i1 %can, %compiled
-  br i1 %ready, label %prepare, label %refuse
+  br i1 %can, label %prepare, label %refuse
 
 prepare:
-  %nothing = icmp eq i64 %total, 0
   br i1 %nothing, label %none, label %resources
 resources:
   %with.table = icmp ugt i64 %nargs, 4
@@ -210,7 +386,14 @@ fill:
   store i64 {abi.NO_THREAD}, ptr %f.thread, align 8
   br label %hold
 hold:
-  %h = phi i64 [ 0, %fill ], [ %h.next, %held ]
+  %h = phi i64 [ 0, %fill ], [ 0, %enqueue ], [ %h.next, %held ]
+  %to.team = phi i1 [ %shared, %fill ], [ false, %enqueue ], [ %to.team, %held ]
+  %team.launcher = phi ptr [ %launcher, %fill ], [ null, %enqueue ], [ %team.launcher, %held ]
+  %team.cores = phi i32 [ %cores.32, %fill ], [ 0, %enqueue ], [ %team.cores, %held ]
+  %team.grain = phi i32 [ %grain.32, %fill ], [ 0, %enqueue ], [ %team.grain, %held ]
+  %to.queue = phi ptr [ null, %fill ], [ %queue, %enqueue ], [ %to.queue, %held ]
+  %grid.blocks = phi i64 [ 0, %fill ], [ %blocks, %enqueue ], [ %grid.blocks, %held ]
+  %grid.threads = phi i64 [ 0, %fill ], [ %of.block, %enqueue ], [ %grid.threads, %held ]
   %h.more = icmp ult i64 %h, %parameters
   br i1 %h.more, label %held, label %run
 held:
@@ -222,14 +405,22 @@ held:
 
 run:
   %state = call ptr @PyEval_SaveThread()
-  br i1 %shared, label %team, label %single
+  br i1 %is.gpu, label %submit, label %here
+submit:
+  %sent = call i32 @submit(ptr %to.queue, ptr %code, i64 %grid.blocks, i64 %grid.threads,
+    ptr %header)
+  br label %ran
+here:
+  br i1 %to.team, label %team, label %single
 single:
   call void %code(ptr %header, ptr %block, i64 0, i64 %total)
   br label %ran
 team:
-  call void %launcher(ptr %code, ptr %header, ptr %block, i64 %total, i32 %cores.32, i32 %grain.32)
+  call void %team.launcher(ptr %code, ptr %header, ptr %block, i64 %total, i32 %team.cores,
+    i32 %team.grain)
   br label %ran
 ran:
+  %status = phi i32 [ %sent, %submit ], [ 0, %single ], [ 0, %team ]
   call void @PyEval_RestoreThread(ptr %state)
   br label %release
 release:
@@ -244,7 +435,12 @@ released:
   br label %release
 
 result:
-  %f.count = getelementptr i8, ptr %fault, i64 {abi.FAULT_COUNT}
+  br i1 %is.gpu, label %of.gpu, label %of.cpu
+of.gpu:
+  %accepted = icmp eq i32 %status, 0
+  br i1 %accepted, label %none, label %refuse
+of.cpu:
+  %f.count = getelementptr i8, ptr %report, i64 {REPORT_FAULT + abi.FAULT_COUNT}
   %faults = load i64, ptr %f.count, align 8
   %clean = icmp eq i64 %faults, 0
   br i1 %clean, label %none, label %tell
@@ -289,6 +485,46 @@ fault:
   br label %done
 done:
   ret void
+}}
+
+; A driver whose functions are addresses: a launch copies grid, block and stream there and, behind
+; the word that says how much, header and parameters; a push of a context counts.
+define i32 @{PROBE_GPU[0]}(ptr %to, i32 %x, i32 %y, i32 %z, i32 %bx, i32 %by, i32 %bz,
+  i32 %shared, ptr %stream, ptr %parameters, ptr %extra) nounwind {{
+{read("size", "%to", 0)}
+{read("block", "%parameters", 0, "ptr")}
+  %x.to = getelementptr i8, ptr %to, i64 8
+  store i32 %x, ptr %x.to, align 4
+  %bx.to = getelementptr i8, ptr %to, i64 12
+  store i32 %bx, ptr %bx.to, align 4
+  %yz = mul i32 %y, %z
+  %byz = mul i32 %by, %bz
+  %ones = mul i32 %yz, %byz
+  %ones.to = getelementptr i8, ptr %to, i64 16
+  store i32 %ones, ptr %ones.to, align 4
+  %shared.to = getelementptr i8, ptr %to, i64 20
+  store i32 %shared, ptr %shared.to, align 4
+  %stream.to = getelementptr i8, ptr %to, i64 24
+  store ptr %stream, ptr %stream.to, align 8
+  %rest = getelementptr i8, ptr %to, i64 32
+  call void @llvm.memcpy.p0.p0.i64(ptr %rest, ptr %block, i64 %size, i1 false)
+  ret i32 0
+}}
+
+define i32 @{PROBE_GPU[1]}(ptr %to) nounwind {{
+  store i64 {PROBE_CONTEXT}, ptr %to, align 8
+  ret i32 0
+}}
+
+define i32 @{PROBE_GPU[2]}(ptr %context) nounwind {{
+  %count = load i64, ptr %context, align 8
+  %more = add i64 %count, 1
+  store i64 %more, ptr %context, align 8
+  ret i32 0
+}}
+
+define i32 @{PROBE_GPU[3]}(ptr %to) nounwind {{
+  ret i32 0
 }}
 
 ; A launcher that calls the kernel for the threads from the number of cores and the grain on.

@@ -90,9 +90,17 @@ def _record_on_gpu(body: Body, op: Op, kind: FaultKind, before: str, rank: int) 
     high = w.ins(f"shl i64 {THREAD}, {abi.FAULT_THREAD_SHIFT}")
     key = w.ins(f"or i64 {high}, {low}")
     w.do(
-        f"call void @heald_gpu_fault(ptr {record}, i64 {key}, i1 {before}, i64 {rank}, "
-        f"ptr {FAULT_PLACE})"
+        f"call void @heald_gpu_fault(ptr {record}, i64 {launch_number(body)}, i64 {key}, "
+        f"i1 {before}, i64 {rank}, ptr {FAULT_PLACE})"
     )
+
+
+def launch_number(body: Body) -> str:
+    """The number of the launch on a GPU, an i64."""
+    w = body.writer
+    place = w.ins(f"getelementptr i8, ptr {HEADER}, i64 {abi.HEADER_LAUNCH}")
+    number = w.ins(f"load i32, ptr {place}, align 4{INVARIANT}")
+    return w.ins(f"zext i32 {number} to i64")
 
 
 def has_faulted(body: Body) -> str:
@@ -170,13 +178,37 @@ done:
 """
 
 
-_ON_GPU = "ptr %fault, i64 %key, i1 %before, i64 %rank, ptr %place"
+_ON_GPU = "ptr %fault, i64 %launch, i64 %key, i1 %before, i64 %rank, ptr %place"
 _DEVICE = DEVICE_SCOPE + " monotonic"
 GPU_HELPER = f"""\
 define internal void @heald_gpu_fault({_ON_GPU}) #1 {{
 entry:
   br i1 %before, label %done, label %first
 first:
+  %owner = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_OWNER}
+  %p.flag = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_FLAG}
+  %flag = load ptr, ptr %p.flag, align 8
+  %pair = cmpxchg ptr %owner, i64 0, i64 %launch{_DEVICE} monotonic, align 8
+  %taken = extractvalue {{i64, i1}} %pair, 1
+  br i1 %taken, label %raise, label %known.owner
+raise:
+  store volatile i64 %launch, ptr %flag, align 8
+  br label %mine
+known.owner:
+  %holder = extractvalue {{i64, i1}} %pair, 0
+  %same = icmp eq i64 %holder, %launch
+  br i1 %same, label %mine, label %other
+other:
+  %others = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_OTHERS}
+  %o = atomicrmw add ptr %others, i64 1{_DEVICE}, align 8
+  %last = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_LAST}
+  %previous = atomicrmw xchg ptr %last, i64 %launch{_DEVICE}, align 8
+  %known.launch = icmp eq i64 %previous, %launch
+  br i1 %known.launch, label %done, label %tell
+tell:
+  store volatile i64 %launch, ptr %flag, align 8
+  br label %done
+mine:
   %counter = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_COUNT}
   %n = atomicrmw add ptr %counter, i64 1{_DEVICE}, align 8
   %lowest = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_KEY}

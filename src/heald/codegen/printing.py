@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from heald.artifact import abi
 from heald.codegen.body import HEADER, PRINTED, THREAD, Body
+from heald.codegen.faults import launch_number
 from heald.codegen.memory import to_bits
 from heald.codegen.spelling import bits_type
 from heald.codegen.writer import INVARIANT
@@ -35,7 +36,11 @@ def emit_printf(body: Body, op: Op) -> None:
     then, end = w.label("print"), w.label("printed")
     w.branch(full, end, then)
     w.start(then)
-    for n, word in enumerate([THREAD, sequence, str(body.ids[op]), *payload]):
+    name = str(body.ids[op])
+    if body.gpu:
+        launch = w.ins(f"shl i64 {launch_number(body)}, {abi.PRINT_LAUNCH_SHIFT}")
+        name = w.ins(f"or i64 {launch}, {name}")
+    for n, word in enumerate([THREAD, sequence, name, *payload]):
         at = w.ins(f"getelementptr i64, ptr {place}, i64 {n}")
         w.do(f"store i64 {word}, ptr {at}, align 8")
     w.do(f"br label %{end}")

@@ -88,6 +88,8 @@ _ROWS = (
     Code("H0808", "error of the CUDA driver"),
     Code("H0809", "CUDA in a forked process"),
     Code("H0810", "no assembler for GPU code"),
+    Code("H0811", "not part of a graph"),
+    Code("H0812", "stream or event of another device"),
     # H09 files of kernels
     Code("H0901", "malformed kernel text"),
     Code("H0902", "file of another format version"),

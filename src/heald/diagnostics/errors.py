@@ -23,6 +23,11 @@ class HealdError(Exception):
         return type(self), self._parts
 
     @property
+    def parts(self) -> tuple[Diagnostic | str, ...]:
+        """What it was made of."""
+        return self._parts
+
+    @property
     def codes(self) -> tuple[str, ...]:
         """The codes of the diagnostics, in order."""
         return tuple(d.code for d in self.diagnostics)

@@ -8,6 +8,7 @@ from heald.driver.cache_captures import describe_overloads
 from heald.driver.dump import STAGES, dump
 from heald.driver.entries import Entry, HostClasses, Pack, entry_of, replay_of
 from heald.driver.files import write_whole
+from heald.driver.gpu import misaligned
 from heald.driver.hints import launch_hints
 from heald.driver.program import Program
 from heald.driver.specialise import (
@@ -37,6 +38,7 @@ __all__ = [
     "dump",
     "entry_of",
     "launch_hints",
+    "misaligned",
     "needs_wide_index",
     "replay_of",
     "report_changes",

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from heald.artifact import Artifact, Parameter
+from heald.artifact import Parameter
 from heald.codegen import (
     ArrayClass,
     ArrayTake,
     BytesTake,
+    CpuCode,
     Enter,
     EntryTable,
+    GpuCode,
     NumberTake,
     Take,
     ValueTake,
@@ -24,8 +26,10 @@ from heald.codegen import (
     takes_number,
 )
 from heald.config import config
-from heald.driver.program import Program
-from heald.runtime import CPU, PARALLEL_WORK, READ_ONLY, array_signature, table_of
+from heald.driver.gpu import GpuVariant
+from heald.driver.program import Program, Variant
+from heald.runtime import CPU, PARALLEL_WORK, READ_ONLY, Device, array_signature, table_of
+from heald.runtime.cuda import has_resources, uses_resources
 from heald.types import Array, Scalar, Struct, b1, f32, i32, leaves, size_of
 
 _OWN_TYPES = (f32, i32, b1)
@@ -39,12 +43,14 @@ class Entry:
     Attributes:
         call: ``(dim, block_dim, inputs, outputs)``; see ``codegen.entry_text`` for what it returns.
         program: what it launches.
+        device: where; on a GPU calls take the address of the queue of a stream besides.
         masks: the variants that it knows.
         is_shared: whether it knows how to share work among cores.
     """
 
     call: Enter
     program: Program
+    device: Device
     masks: frozenset[int]
     is_shared: bool
 
@@ -52,7 +58,9 @@ class Entry:
     def is_current(self) -> bool:
         """Would a new entry know no more?"""
         program = self.program
-        return self.masks == program.compiled().keys() and self.is_shared == program.is_shared
+        return self.masks == _variants(program, self.device).keys() and (
+            self.device.is_cuda or self.is_shared == program.is_shared
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,7 @@ Pack = Callable[[object], tuple[bytes, object] | None]
 
 def entry_of(
     program: Program,
+    device: Device,
     strict: Sequence[bool],
     host: HostClasses,
     packer: Callable[[int, Parameter, bool], Pack],
@@ -90,44 +99,47 @@ def entry_of(
     launch asks for proofs), and where a parameter takes what entries do not understand.
 
     Args:
-        program: compiled at least once.
+        program: compiled at least once for ``device``.
+        device: CPU or GPU.
         strict: for each parameter, whether its type was found out from the argument, so that only
             arguments which mean that type by themselves are taken.
         host: the classes of arguments.
         packer: gives, for the number and the record of a parameter and whether it is written, what
             packs its argument in Python.
     """
-    arrays = _array_class(host) if has_entries() and program.compiled() else None
-    if arrays is None or program.safety == "strict":
+    artifact = program.artifact(device) if has_entries() else None
+    arrays = None if artifact is None else _array_class(host)
+    if artifact is None or arrays is None or program.safety == "strict":
         return None
     takes: list[Take] = []
     packs: dict[int, Pack] = {}
     for k, (parameter, written) in enumerate(
-        zip(_artifact(program).parameters, program.written(), strict=True)
+        zip(artifact.parameters, program.written(), strict=True)
     ):
-        take = _take(parameter, host, strict=strict[k], written=written)
+        take = _take(parameter, device, host, strict=strict[k], written=written)
         if take is None and isinstance(parameter.type, Scalar) and strict[k]:
             return None
         if take is None:
             take = BytesTake(parameter.offset, size_of(parameter.type))
             packs[k] = packer(k, parameter, written)
         takes.append(take)
-    made = _make(program, takes, arrays)
+    made = _make(program, device, takes, arrays)
     if made is None or not packs:
         return made
     return replace(made, call=_with_packs(made.call, packs))
 
 
-def replay_of(program: Program) -> Entry | None:
+def replay_of(program: Program, device: Device) -> Entry | None:
     """An entry that takes one argument, the bytes of the parameter block; None as above."""
-    if program.safety == "strict":
+    artifact = program.artifact(device)
+    if program.safety == "strict" or artifact is None:
         return None
-    revision, known = config.revision, program.replay
+    revision, known = config.revision, program.replays.get(device.alias)
     if isinstance(known, _Replay) and known.revision is revision and known.entry.is_current:
         return known.entry
-    made = _make(program, (BytesTake(0, _artifact(program).block_size),), None)
+    made = _make(program, device, (BytesTake(0, artifact.block_size),), None)
     if made is not None:
-        program.replay = _Replay(revision, made)
+        program.replays[device.alias] = _Replay(revision, made)
     return made
 
 
@@ -139,18 +151,19 @@ class _Replay:
     entry: Entry
 
 
-def _artifact(program: Program) -> Artifact:
-    """Of some variant; what is asked of it is the same for all."""
-    return next(iter(program.compiled().values())).artifact
+def _variants(program: Program, device: Device) -> Mapping[int, Variant | GpuVariant]:
+    return program.compiled_for_gpu(device) if device.is_cuda else program.compiled()
 
 
 # --------------------------------------------------------------------------------------- arguments
 
 
-def _take(parameter: Parameter, host: HostClasses, *, strict: bool, written: bool) -> Take | None:
+def _take(
+    parameter: Parameter, device: Device, host: HostClasses, *, strict: bool, written: bool
+) -> Take | None:
     match parameter.type:
         case Array(dtype, ndim):
-            signature = array_signature(dtype, ndim, CPU)
+            signature = array_signature(dtype, ndim, device)
             ignored = 0 if written else READ_ONLY
             return ArrayTake(parameter.offset, signature, ignored, ndim, optional=not strict)
         case Scalar() as scalar:
@@ -181,9 +194,12 @@ def _array_class(host: HostClasses) -> ArrayClass | None:
 # ------------------------------------------------------------------------------------------- calls
 
 
-def _make(program: Program, takes: Sequence[Take], arrays: ArrayClass | None) -> Entry | None:
-    artifact, variants = _artifact(program), program.compiled()
-    is_shared = program.is_shared
+def _make(
+    program: Program, device: Device, takes: Sequence[Take], arrays: ArrayClass | None
+) -> Entry | None:
+    variants, artifact = _variants(program, device), program.artifact(device)
+    assert artifact is not None
+    is_shared = program.is_shared and not device.is_cuda
     table = EntryTable(
         rank=program.rank,
         block_size=artifact.block_size,
@@ -191,9 +207,7 @@ def _make(program: Program, takes: Sequence[Take], arrays: ArrayClass | None) ->
         arrays=arrays,
         parameters=artifact.parameters,
         conditions=program.conditions,
-        variants={
-            m: (v.code.address, v.artifact.work, v.artifact.grain) for m, v in variants.items()
-        },
+        variants={mask: _code(variant) for mask, variant in variants.items()},
         launcher=parallel_launcher() if is_shared else None,
         cores=config.num_threads,
         parallel=PARALLEL_WORK,
@@ -203,13 +217,19 @@ def _make(program: Program, takes: Sequence[Take], arrays: ArrayClass | None) ->
     call = make_entry(table, [table, *(variant.code for variant in variants.values())])
     if call is None:
         return None
-    if _has_handles(artifact):
-        call = _with_resources(call)
-    return Entry(call, program, frozenset(variants), is_shared)
+    if uses_resources(artifact):
+        call = _with_queue_resources(call, device) if device.is_cuda else _with_resources(call)
+    return Entry(call, program, device, frozenset(variants), is_shared)
 
 
-def _has_handles(artifact: Artifact) -> bool:
-    return any(site.op in ("resource_array", "resource_scalar") for site in artifact.sites.values())
+def _code(variant: Variant | GpuVariant) -> CpuCode | GpuCode:
+    if isinstance(variant, GpuVariant):
+        code, artifact = variant.code, variant.artifact
+        lanes = artifact.lanes if artifact.rank else None
+        known = (code.function, code.threads, variant.source)
+        return GpuCode(*known, lanes, code.least, artifact.blocks)
+    artifact = variant.artifact
+    return CpuCode(variant.code.address, artifact.work, artifact.grain)
 
 
 def _with_resources(enter: Enter) -> Enter:
@@ -226,10 +246,26 @@ def _with_resources(enter: Enter) -> Enter:
     return call
 
 
+def _with_queue_resources(enter: Enter, device: Device) -> Enter:
+    """The same on a GPU, whose queues have the table as it was at their last launch."""
+    table = table_of(device)
+
+    def call(dim: object, block_dim: object, inputs: object, outputs: object, queue: int) -> Any:
+        held = table.hold()
+        try:
+            if not has_resources(device, queue, held):
+                return NotImplemented
+            return enter(dim, block_dim, inputs, outputs, queue)
+        finally:
+            table.let_go(held)
+
+    return call
+
+
 def _with_packs(enter: Enter, packs: Mapping[int, Pack]) -> Enter:
     """The same where some arguments have to be packed in Python."""
 
-    def call(dim: object, block_dim: object, inputs: Any, outputs: Any) -> Any:
+    def call(dim: object, block_dim: object, inputs: Any, outputs: Any, *place: int) -> Any:
         if type(inputs) not in (list, tuple) or type(outputs) not in (list, tuple):
             return NotImplemented
         values = [*inputs, *outputs]
@@ -240,6 +276,6 @@ def _with_packs(enter: Enter, packs: Mapping[int, Pack]) -> Enter:
                 return NotImplemented
             values[k], owner = packed
             kept.append(owner)
-        return enter(dim, block_dim, values, ())
+        return enter(dim, block_dim, values, (), *place)
 
     return call

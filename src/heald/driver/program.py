@@ -3,7 +3,7 @@ launches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -11,7 +11,7 @@ from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from heald.artifact import Access, Artifact, Fault, LaunchCondition, Site, Symbol, fault_error
+from heald.artifact import Access, Artifact, LaunchCondition, Symbol
 from heald.codegen import (
     LoadedCode,
     Report,
@@ -23,12 +23,13 @@ from heald.codegen import (
 from heald.config import config
 from heald.diagnostics import KernelFault
 from heald.driver.analysed import Analysed
-from heald.driver.arguments import Argument, look_up, thread_coordinates, thread_count
+from heald.driver.arguments import Argument, look_up, thread_count
 from heald.driver.cache import ProgramCache, Recipe
 from heald.driver.gpu import (
     GpuVariant,
     architecture_of,
     compile_for_gpu,
+    error_of,
     load_on_gpu,
     run_on_gpu,
     target_name,
@@ -45,7 +46,6 @@ from heald.passes.layout import assume_apart, assume_unit
 from heald.runtime import (
     CPU,
     Device,
-    Packer,
     ParallelLauncher,
     Sharing,
     ThreadSharing,
@@ -55,6 +55,7 @@ from heald.runtime import (
     packer_of,
     read_fault,
 )
+from heald.runtime.cuda import Stream, current_stream
 from heald.types import leaf_path
 
 if TYPE_CHECKING:
@@ -80,9 +81,9 @@ class Program:
         has_wide_index: whether its indices have 64 bits.
         rank: launch dimensions that it reads.
         condition: what must hold at a launch for the variant without bounds guards.
-        launches: how often it ran on the path through ctypes, roughly where threads race.
+        launches: how often it ran on the careful path, roughly where threads race.
         is_shared: whether one of those launches was worth more than one core.
-        replay: what ``entries.replay_of`` made last.
+        replays: what ``entries.replay_of`` made last, by device.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Program:
         self.condition: LaunchCondition = analysed.condition
         self.launches = 0
         self.is_shared = False
-        self.replay: object = None
+        self.replays: dict[str, object] = {}
         self._analysed = analysed
         self._cache = cache or ProgramCache()
         self._guarded: dict[bool, Kernel] = {}
@@ -188,7 +189,7 @@ class Program:
             if key not in self._gpu_variants:
                 began = perf_counter()
                 artifact = self._cache.artifact(self._recipe(choice, device))
-                self._gpu_variants[key] = load_on_gpu(artifact, device)
+                self._gpu_variants[key] = load_on_gpu(self.name, artifact, device)
                 self._analysed.pack()
                 add_making_time(perf_counter() - began)
             return self._gpu_variants[key]
@@ -242,13 +243,22 @@ class Program:
         return {"bounds": analysed.condition, "unit": analysed.layout, "apart": analysed.apart}
 
     def compiled(self) -> dict[int, Variant]:
-        """The variants compiled so far, by the mask of the conditions that they rest on."""
+        """The variants compiled so far for the CPU, by the mask of the conditions that they rest
+        on."""
         return {self._mask(choice): variant for choice, variant in dict(self._variants).items()}
 
-    @property
-    def packer(self) -> Packer:
-        """Makes the parameter block of a launch.  Some variant must be compiled."""
-        return packer_of(next(iter(self.compiled().values())).artifact)
+    def compiled_for_gpu(self, device: Device) -> dict[int, GpuVariant]:
+        """The same for a GPU."""
+        return {
+            self._mask(choice): variant
+            for (alias, choice), variant in dict(self._gpu_variants).items()
+            if alias == device.alias
+        }
+
+    def artifact(self, device: Device) -> Artifact | None:
+        """Of some variant for a device, if there is one; parameters and layout are those of all."""
+        found = self.compiled_for_gpu(device) if device.is_cuda else self.compiled()
+        return next((variant.artifact for variant in found.values()), None)
 
     @property
     def work(self) -> int:
@@ -277,11 +287,20 @@ class Program:
         dims: Sequence[int],
         arguments: Sequence[Argument],
         block_dim: int,
+        stream: Stream | None = None,
     ) -> None:
-        """Launch and wait.
+        """Launch, and wait but on a GPU.
+
+        Args:
+            device: where.
+            dims: launch extents.
+            arguments: one for each parameter.
+            block_dim: threads of a block.
+            stream: of a GPU; the current one by default.
 
         Raises:
-            KernelFault: a thread faulted; everything else that the launch wrote is there.
+            KernelFault: a thread faulted; everything else that the launch wrote is there.  On a
+                GPU: an earlier launch has failed, and this one was not started.
             ProofError: ``safety`` is strict and something is not proved; nothing has run.
         """
         if thread_count(dims) == 0:
@@ -291,7 +310,7 @@ class Program:
         if device.is_sim:
             self._simulate(device, dims, arguments, block_dim)
         elif device.is_cuda:
-            self._run_cuda(device, dims, arguments, block_dim)
+            self._run_cuda(stream or current_stream(device), dims, arguments, block_dim)
         else:
             self._run_cpu(dims, arguments, block_dim)
 
@@ -337,13 +356,11 @@ class Program:
         return Choice(**dict(zip(self.questions, held, strict=True)))
 
     def _run_cuda(
-        self, device: Device, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int
+        self, stream: Stream, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int
     ) -> None:
-        variant = self.gpu_variant(self._choice(dims, arguments), device)
-        outcome = run_on_gpu(variant, device, dims, arguments, block_dim)
-        print_records(outcome.printed.records, variant.artifact.formats, outcome.printed.note)
-        if outcome.fault is not None:
-            raise self._error(outcome.fault, variant.artifact.sites, dims)
+        self.launches += 1
+        variant = self.gpu_variant(self._choice(dims, arguments), stream.device)
+        run_on_gpu(variant, stream, dims, arguments, block_dim)
 
     def _run_cpu(self, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int) -> None:
         variant = self.choose(dims, arguments)
@@ -364,7 +381,7 @@ class Program:
         )
         print_records(outcome.printed.records, variant.artifact.formats, outcome.printed.note)
         if outcome.fault is not None:
-            raise self._error(outcome.fault, variant.artifact.sites, dims)
+            raise error_of(outcome.fault, variant.artifact.sites, dims, self.name)
 
     def _simulate(
         self, device: Device, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int
@@ -380,19 +397,15 @@ class Program:
         )
         print_records(outcome.printed, formats_of(kernel), "")
         for fault in outcome.faults:
-            raise self._error(fault, sites_of(kernel), dims)
+            raise error_of(fault, sites_of(kernel), dims, self.name)
 
     def error_of(self, report: bytes) -> KernelFault:
         """The exception for a report of a launch entry (``codegen.entry``)."""
         told = Report.decode(report)
         fault = read_fault(told.fault)
         assert fault is not None
-        return self._error(fault, self.compiled()[told.mask].artifact.sites, told.dims)
-
-    def _error(self, fault: Fault, sites: Mapping[int, Site], dims: Sequence[int]) -> KernelFault:
-        thread = thread_coordinates(fault.thread, dims)
-        where = thread[0] if len(thread) == 1 else thread
-        return fault_error(fault, sites[fault.op], f"thread {where} of kernel '{self.name}'")
+        sites = self.compiled()[told.mask].artifact.sites
+        return error_of(fault, sites, told.dims, self.name)
 
 
 def _sharing() -> Sharing:

@@ -107,16 +107,16 @@ def from_torch(
     """An array over the memory of a tensor, which it keeps alive.
 
     Args:
-        t: a dense tensor on the CPU.
+        t: a dense tensor on the CPU or a CUDA GPU, whose current stream ours then waits for.
         dtype: element type; a vector or matrix type takes the last axes as its components.
         requires_grad: False takes a tensor that records gradients as numbers only.
         grad: must be None.
 
     Raises:
         TypingError: no tensor (H0702), or its type is not ``dtype`` or does not exist (H0712).
-        LaunchError: it is on another device (H0704), not dense (H0711), or its gradients would be
-            lost (H0716).
-        DeviceError: torch is not installed (H0805).
+        LaunchError: it is on another kind of device (H0704), not dense (H0711), or its gradients
+            would be lost (H0716).
+        DeviceError: torch is not installed (H0805), or its GPU is none of this process (H0801).
     """
     torch = _torch()
     if not isinstance(t, torch.Tensor):
@@ -129,13 +129,15 @@ def from_torch(
                 hint="take the numbers only, from_torch(t.detach()) or requires_grad=False",
             )
         )
-    if t.device.type != "cpu":
-        message = f"the tensor is on '{t.device}', the array would be on 'cpu'"
+    if t.device.type not in ("cpu", "cuda"):
+        message = f"the tensor is on '{t.device}', arrays are on 'cpu' or 'cuda'"
         raise LaunchError(Diagnostic("H0704", message, hint="move it first, t.cpu()"))
     if t.layout is not torch.strided or t.is_conj() or t.is_neg():
         raise LaunchError(Diagnostic("H0711", f"a tensor with layout {t.layout} is not dense"))
     scalar = dtype_from_torch(t.dtype)
     values = t.detach()
+    if values.is_cuda:
+        return wp.from_dlpack(values, dtype)
     if scalar is wp.bfloat16:
         return _bfloat16(values.view(torch.int16).numpy().view(np.uint16), dtype)
     made: wp.array = wp.array(values.numpy(), dtype=dtype, copy=False)
@@ -171,9 +173,43 @@ def to_torch(a: wp.array, requires_grad: bool | None = None) -> Any:
     if any(stride < 0 for stride in a.strides):
         message = f"a tensor has no negative strides; this array has {a.strides}"
         raise LaunchError(Diagnostic("H0711", message, hint="use wp.to_torch(a.contiguous())"))
+    if a.device.is_cuda:
+        made = torch.from_dlpack(a)
+        return made.requires_grad_(bool(requires_grad)) if requires_grad is not None else made
     values = a.carriers()
     if wanted is torch.bfloat16:
         tensor = torch.from_numpy(values.view(np.int16)).view(torch.bfloat16)
     else:
         tensor = torch.from_numpy(values)
     return tensor.requires_grad_(bool(requires_grad)) if requires_grad is not None else tensor
+
+
+def stream_from_torch(stream_or_device: Any = None) -> Any:
+    """The stream of torch as one of ours, for ``wp.ScopedStream`` and ``stream=``.
+
+    Args:
+        stream_or_device: a ``torch.cuda.Stream``, or a device of torch whose current stream is
+            meant; that of torch's current device by default.
+
+    Raises:
+        DeviceError: torch is not installed (H0805), or its GPU is none of this process (H0801).
+    """
+    torch = _torch()
+    stream = stream_or_device
+    if not isinstance(stream, torch.cuda.Stream):
+        stream = torch.cuda.current_stream(stream_or_device)
+    device = f"cuda:{torch.device(stream.device).index or 0}"
+    return wp.Stream(device, cuda_stream=stream.cuda_stream or 1)
+
+
+def stream_to_torch(stream_or_device: Any = None) -> Any:
+    """A stream of ours, or the current one of a device, as one of torch.
+
+    Raises:
+        DeviceError: torch is not installed (H0805), or the device is no GPU (H0805).
+    """
+    torch = _torch()
+    stream = stream_or_device
+    if not isinstance(stream, wp.Stream):
+        stream = wp.get_stream(stream_or_device)
+    return torch.cuda.ExternalStream(stream.cuda_stream, device=str(stream.device))

@@ -1,7 +1,7 @@
 """Devices, memory, resource tables, and launching machine code.  Knows artifacts, nothing of the
 compiler."""
 
-from heald.runtime.descriptors import READ_ONLY, array_signature, pack_array
+from heald.runtime.descriptors import READ_ONLY, array_signature, is_aligned, pack_array
 from heald.runtime.device import (
     CPU,
     SIM,
@@ -73,6 +73,7 @@ __all__ = [
     "devices",
     "empty_memory",
     "get_device",
+    "is_aligned",
     "is_shared",
     "launch",
     "memory_bytes",

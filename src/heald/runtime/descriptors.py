@@ -1,8 +1,8 @@
 """Arrays as launch entries take them: bytes that begin with a word for everything that is checked.
 
 The word says element type, number of dimensions and device by a number of this process, whether the
-memory is read-only, and whether some extent reaches 2^31.  Pointer, extents and byte strides follow
-as in a parameter block.
+memory is read-only, whether some extent reaches 2^31, and on GPUs whether elements lie as they
+must.  Pointer, extents and byte strides follow as in a parameter block.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import struct
 from collections.abc import Sequence
 
 from heald.runtime.device import Device
-from heald.types import Element
+from heald.types import Element, align_of
 
 READ_ONLY = 1
 """The bit of memory that must not be written."""
 WIDE = 2
 """The bit of arrays that need 64-bit indices."""
+MISALIGNED = 4
+"""The bit of arrays of a GPU whose elements do not lie at multiples of their alignment."""
 
 _WIDE_EXTENT = 1 << 31
-_SHIFT = 2
+_SHIFT = 3
 _LAYOUTS = tuple(struct.Struct(f"<QQ{2 * ndim}q") for ndim in range(5))
 _NUMBERS = itertools.count(1)
 _SIGNATURES: dict[tuple[Element, int, str], int] = {}
@@ -34,6 +36,15 @@ def array_signature(element: Element, ndim: int, device: Device) -> int:
     if found is None:
         found = _SIGNATURES.setdefault(key, next(_NUMBERS) << _SHIFT)
     return found
+
+
+def is_aligned(element: Element, ptr: int, shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Does every element lie at a multiple of its alignment?"""
+    if 0 in shape:
+        return True
+    align = align_of(element)
+    steps = (step for extent, step in zip(shape, strides, strict=True) if extent > 1)
+    return not any(number % align for number in (ptr, *steps))
 
 
 def pack_array(
@@ -51,4 +62,6 @@ def pack_array(
         word |= READ_ONLY
     if max(shape) >= _WIDE_EXTENT:
         word |= WIDE
+    if device.is_cuda and not is_aligned(element, ptr, shape, strides):
+        word |= MISALIGNED
     return _LAYOUTS[len(shape)].pack(word, ptr, *shape, *strides)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 import threading
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from heald.diagnostics import DeviceError, Diagnostic, Note
+
+if TYPE_CHECKING:
+    from heald.runtime.cuda.devices import Gpu
+    from heald.runtime.cuda.streams import Stream
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +52,69 @@ class Device:
     def is_host(self) -> bool:
         """Is its memory the memory of this process?"""
         return self.kind in ("cpu", "sim")
+
+    @property
+    def is_capturing(self) -> bool:
+        """Is its current stream recorded into a graph?"""
+        return self.is_cuda and self.stream.capture is not None
+
+    @property
+    def has_stream(self) -> bool:
+        """Does it have streams?"""
+        return self.is_cuda
+
+    @property
+    def stream(self) -> Stream:
+        """The stream that this thread uses on it where none is named.
+
+        Raises:
+            DeviceError: it is no GPU (H0805).
+        """
+        from heald.runtime.cuda.streams import get_stream
+
+        return get_stream(self)
+
+    @property
+    def _gpu(self) -> Gpu | None:
+        from heald.runtime.cuda.devices import gpu_of
+
+        return gpu_of(self) if self.is_cuda else None
+
+    @property
+    def arch(self) -> int:
+        """Compute capability of a GPU as a number, 90 for 9.0; 0 elsewhere."""
+        gpu = self._gpu
+        return 0 if gpu is None else 10 * gpu.capability[0] + gpu.capability[1]
+
+    @property
+    def sm_count(self) -> int:
+        """Multiprocessors of a GPU; 0 elsewhere."""
+        gpu = self._gpu
+        return 0 if gpu is None else gpu.processors
+
+    @property
+    def total_memory(self) -> int:
+        """Bytes of memory of a GPU; 0 elsewhere."""
+        gpu = self._gpu
+        return 0 if gpu is None else gpu.memory
+
+    @property
+    def free_memory(self) -> int:
+        """Bytes of memory of a GPU that nobody uses; 0 elsewhere."""
+        gpu = self._gpu
+        return 0 if gpu is None else gpu.free_memory
+
+    @property
+    def is_mempool_supported(self) -> bool:
+        """Can memory of it be allocated in the order of streams?"""
+        gpu = self._gpu
+        return gpu is not None and gpu.has_pools
+
+    @property
+    def is_mempool_enabled(self) -> bool:
+        """Is it?"""
+        gpu = self._gpu
+        return gpu is not None and gpu.uses_pool
 
     def __str__(self) -> str:
         return self.alias
@@ -109,13 +178,22 @@ def get_device(ident: DeviceLike = None) -> Device:
         return ident
     if not isinstance(ident, str):
         raise _unknown(ident)
-    found = _DEVICES.get(ident)
+    found = _DEVICES.get(ident) or _known_gpu(ident)
     if found is not None:
         return found
     match = _CUDA.fullmatch(ident)
     if match is None:
         raise _unknown(ident)
     return _cuda_device(ident, match[1])
+
+
+def _known_gpu(ident: str) -> Device | None:
+    """A GPU by its name, where somebody has looked for GPUs before."""
+    module = sys.modules.get("heald.runtime.cuda.devices")
+    if module is None or not ident.startswith("cuda:"):
+        return None
+    found: Device | None = module.discover().names.get(ident)
+    return found
 
 
 def _cuda_device(ident: str, ordinal: str | None) -> Device:
@@ -144,25 +222,36 @@ def set_device(ident: DeviceLike) -> Device:
     return device
 
 
-def synchronize(ident: DeviceLike = None) -> None:
-    """Wait until a device, or without an argument every device, has finished all work given to it.
+def synchronize(what: DeviceLike | Stream = None) -> None:
+    """Wait until a device, a stream, or without an argument every device, has finished all work
+    given to it; show what kernels have printed, and raise what has failed.
 
-    Launches return when their last thread has ended; what is left to wait for is what other
-    libraries gave to a GPU.
+    Launches on CPU and simulator have ended when they return.
 
     Raises:
-        DeviceError: no such device (H0801), or a GPU reports an error (H0808).
+        KernelFault: a launch on a GPU has failed.
+        DeviceError: no such device (H0801), a stream is being captured (H0811), or a GPU reports an
+            error (H0808).
     """
-    known = None if ident is None else get_device(ident)
+    if what is not None and not isinstance(what, (str, Device)):
+        from heald.runtime.cuda.queue import synchronize_stream
+        from heald.runtime.cuda.streams import Stream
+
+        if not isinstance(what, Stream):
+            raise _unknown(what)
+        synchronize_stream(what)
+        return
+    known = None if what is None else get_device(what)
     if known is not None and not known.is_cuda:
         return
     from heald.runtime.cuda.devices import discover
+    from heald.runtime.cuda.queue import synchronize_gpu
 
     if known is None and not discover.cache_info().currsize:
         return  # nobody has asked for GPUs yet
     for gpu in discover().gpus:
         if known is None or gpu.device == known:
-            gpu.synchronize()
+            synchronize_gpu(gpu)
 
 
 def _unknown(ident: object) -> DeviceError:

@@ -4,7 +4,7 @@ order."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ _WORD = 8
 _HEADER = struct.Struct("<qqq")
 _HEAD = struct.Struct("<qqq")
 _UNWRITTEN = -1
+_OP_MASK = (1 << abi.PRINT_LAUNCH_SHIFT) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +55,34 @@ def new_buffer(capacity: int = CAPACITY) -> Allocation:
 
 
 def read_buffer(buffer: Allocation, formats: Mapping[int, PrintFormat]) -> PrintOutput:
-    """The records of a buffer that no thread writes any more.
+    """The records of a buffer to which one launch has printed.
+
+    Raises:
+        InternalError: the buffer holds a record of an op without a format.
+    """
+    return read_launches(buffer, lambda _: formats)[0]
+
+
+def read_launches(
+    buffer: Allocation, formats_of: Callable[[int], Mapping[int, PrintFormat]]
+) -> dict[int, PrintOutput]:
+    """The records of a buffer that no thread writes any more, by launch number, in ascending order.
+
+    What did not fit counts for the last launch, for launch 0 where nothing did.
 
     Raises:
         InternalError: the buffer holds a record of an op without a format.
     """
     data = buffer.buffer.data
     capacity, used, dropped = _HEADER.unpack_from(data, abi.PRINT_CAPACITY)
-    records = []
+    found: dict[int, list[PrintRecord]] = {}
     at, end = abi.PRINT_DATA, abi.PRINT_DATA + min(capacity, used)
     while at + abi.PRINT_RECORD_HEAD <= end:
-        thread, sequence, op_id = _HEAD.unpack_from(data, at)
+        thread, sequence, word = _HEAD.unpack_from(data, at)
         if thread == _UNWRITTEN:
             break
+        op_id, launch = word & _OP_MASK, word >> abi.PRINT_LAUNCH_SHIFT & _OP_MASK
+        formats = formats_of(launch)
         if op_id not in formats:
             raise InternalError(f"a print record names op {op_id}, which prints nothing")
         kinds = formats[op_id].kinds
@@ -74,9 +90,15 @@ def read_buffer(buffer: Allocation, formats: Mapping[int, PrintFormat]) -> Print
         words = struct.unpack_from(f"<{len(kinds)}Q", data, at)
         at += _WORD * len(kinds)
         values = tuple(_value(kind, word) for kind, word in zip(kinds, words, strict=True))
-        records.append(PrintRecord(thread, sequence, op_id, values))
-    records.sort(key=lambda record: (record.thread, record.sequence))
-    return PrintOutput(tuple(records), dropped)
+        found.setdefault(launch, []).append(PrintRecord(thread, sequence, op_id, values))
+    last = max(found, default=0)
+    return {
+        launch: PrintOutput(
+            tuple(sorted(records, key=lambda record: (record.thread, record.sequence))),
+            dropped if launch == last else 0,
+        )
+        for launch, records in sorted((found or {0: []}).items())
+    }
 
 
 def _value(kind: str, word: int) -> bool | int | float:

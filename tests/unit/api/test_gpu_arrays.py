@@ -27,6 +27,8 @@ class Fake:
 
     def __init__(self) -> None:
         self.blocks: dict[int, Any] = {}
+        self.host: list[Any] = []
+        self.handles = 0
         self.fetched = self.sent = 0
 
     def __call__(self, name: str, *arguments: Any) -> None:
@@ -34,6 +36,23 @@ class Fake:
 
     def attempt(self, name: str, *arguments: Any) -> None:
         self(name, *arguments)
+
+    def ask(self, name: str, *arguments: Any, no: int) -> bool:
+        self(name, *arguments)
+        return True
+
+    def address(self, name: str) -> int:
+        return 0
+
+    def _new(self, place: Any, *_: Any) -> None:
+        self.handles += 1
+        place._obj.value = self.handles
+
+    cuStreamCreate = cuStreamCreateWithPriority = cuEventCreate = cuDevicePrimaryCtxRetain = _new
+
+    def cuMemHostAlloc(self, place: Any, size: Any, flags: Any) -> None:
+        self.host.append(ctypes.create_string_buffer(size.value))
+        place._obj.value = ctypes.addressof(self.host[-1])
 
     def cuMemAlloc_v2(self, place: Any, size: Any) -> None:
         block = ctypes.create_string_buffer(b"\xa5" * size.value)
@@ -49,23 +68,23 @@ class Fake:
                 return ptr - BASE
         raise AssertionError("outside every allocation")
 
-    def cuMemcpyDtoH_v2(self, host: Any, ptr: Any, size: Any) -> None:
+    def cuMemcpyDtoHAsync_v2(self, host: Any, ptr: Any, size: Any, stream: Any) -> None:
         self.fetched += size.value
         ctypes.memmove(host.value, self._check(ptr.value, size.value), size.value)
 
-    def cuMemcpyHtoD_v2(self, ptr: Any, host: Any, size: Any) -> None:
+    def cuMemcpyHtoDAsync_v2(self, ptr: Any, host: Any, size: Any, stream: Any) -> None:
         self.sent += size.value
         ctypes.memmove(self._check(ptr.value, size.value), host.value, size.value)
 
-    def cuMemcpyDtoD_v2(self, dest: Any, source: Any, size: Any) -> None:
+    def cuMemcpyDtoDAsync_v2(self, dest: Any, source: Any, size: Any, stream: Any) -> None:
         places = [self._check(p.value, size.value) for p in (dest, source)]
         ctypes.memmove(*places, size.value)
 
-    def cuMemsetD8_v2(self, ptr: Any, value: Any, count: Any) -> None:
+    def cuMemsetD8Async(self, ptr: Any, value: Any, count: Any, stream: Any) -> None:
         data = bytes(value) * count.value
         ctypes.memmove(self._check(ptr.value, len(data)), data, len(data))
 
-    cuMemsetD16_v2 = cuMemsetD32_v2 = cuMemsetD8_v2
+    cuMemsetD16Async = cuMemsetD32Async = cuMemsetD8Async
 
 
 @pytest.fixture
@@ -180,7 +199,7 @@ def test_what_other_libraries_see(driver: Fake) -> None:
     assert seen["typestr"] == "<f4"
     assert a.__dlpack_device__() == (2, 0)
     with pytest.raises(BufferError):
-        a.__dlpack__()
+        a.__dlpack__(dl_device=(1, 0))
     assert not hasattr(wp.zeros(2), "__cuda_array_interface__")
     assert not hasattr(a, "__array_interface__")
 
@@ -189,3 +208,73 @@ def test_memory_of_the_host_is_not_shared(driver: Fake) -> None:
     with pytest.raises(HealdError, match="cannot be shared with 'cuda:0'") as caught:
         wp.array(np.zeros(3, np.float32), device="cuda:0", copy=False)
     assert caught.value.codes == ("H0712",)
+
+
+def test_tensors_of_dlpack_go_there_and_back(driver: Fake) -> None:
+    a = wp.array(np.arange(12, dtype=np.float32).reshape(2, 2, 3), dtype=wp.vec3, device="cuda:0")
+    for version in (None, (1, 0)):
+        twin = wp.from_dlpack(a.__dlpack__(stream=-1, max_version=version), wp.vec3)
+        assert (twin.ptr, twin.shape, twin.strides) == (a.ptr, a.shape, a.strides)
+        assert twin.device == "cuda:0"
+        np.testing.assert_array_equal(twin.numpy(), a.numpy())
+    column = wp.from_dlpack(a[:, 1].__dlpack__())
+    assert (column.shape, column.strides) == ((2, 3), (24, 4))
+    ptr = a.ptr
+    del a
+    assert ptr in driver.blocks
+    del twin, column
+    assert ptr not in driver.blocks, "the last tensor was given back"
+
+
+def test_a_capsule_that_nobody_takes_lets_go(driver: Fake) -> None:
+    a = wp.zeros(3, device="cuda:0")
+    capsule = a.__dlpack__()
+    ptr = a.ptr
+    del a
+    assert ptr in driver.blocks
+    del capsule
+    assert ptr not in driver.blocks
+
+
+class Foreign:
+    """An array of another library on the GPU."""
+
+    def __init__(self, a: wp.array, **changed: Any) -> None:
+        self._said = {**a.__cuda_array_interface__, "owner": a, **changed}
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return self._said
+
+
+def test_arrays_of_other_libraries_are_shared_or_copied(driver: Fake) -> None:
+    a = wp.array(np.arange(6, dtype=np.float32).reshape(2, 3), device="cuda:0")
+    shared = wp.array(Foreign(a), copy=False)
+    assert shared.ptr == a.ptr
+    assert shared.device == "cuda:0"
+    assert wp.array(Foreign(a), dtype=wp.vec3, copy=False).shape == (2,)
+    dense = wp.array(Foreign(a, strides=None, stream=1), copy=False)
+    assert dense.strides == (12, 4)
+    copied = wp.array(Foreign(a))
+    assert copied.ptr != a.ptr
+    assert wp.array(Foreign(a), device="cpu").numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+    copied.assign(Foreign(shared))
+    assert copied.numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert wp.array(Foreign(a, data=(a.ptr, True)), copy=False).read_only
+    for wrong in ({"typestr": "<c8"}, {"typestr": ">f4"}):
+        with pytest.raises(HealdError) as caught:
+            wp.array(Foreign(a, **wrong))
+        assert caught.value.codes == ("H0712",)
+
+
+def test_pinned_memory_crosses_by_itself(driver: Fake) -> None:
+    pinned = wp.array(np.arange(5, dtype=np.float32), device="cpu", pinned=True)
+    assert pinned.pinned
+    assert not hasattr(pinned, "packed"), "launch entries do not wait for copies"
+    there = wp.empty(5, device="cuda:0")
+    wp.copy(there, pinned)
+    back = wp.zeros(5, device="cpu", pinned=True)
+    wp.copy(back, there)
+    assert back.numpy().tolist() == [0, 1, 2, 3, 4]
+    assert back[2:].pinned
+    assert not there.pinned

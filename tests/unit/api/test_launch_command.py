@@ -46,9 +46,9 @@ def is_quick(command: wp.Launch) -> bool:
     careful = []
     original = wp.Launch._launch
 
-    def spy(self: wp.Launch, state: Any) -> None:
+    def spy(self: wp.Launch, *state: Any) -> None:
         careful.append(self)
-        original(self, state)
+        original(self, *state)
 
     wp.Launch._launch = spy  # type: ignore[method-assign]
     try:

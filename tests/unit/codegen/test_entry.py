@@ -33,6 +33,7 @@ from heald.codegen import (
     ArrayClass,
     ArrayTake,
     BytesTake,
+    CpuCode,
     EntryTable,
     NumberTake,
     Report,
@@ -133,7 +134,7 @@ def make(*takes: Take, types: Sequence[Type] = (), **options: Any) -> Any:
         "arrays": arrays_of(),
         "parameters": tuple(map(Parameter, ("",) * 99, kinds, offsets, (Access.NONE,) * 99)),
         "conditions": (),
-        "variants": {0: (code.probe, 1, 0)},
+        "variants": {0: CpuCode(code.probe, 1, 0)},
         "launcher": code.probe_team,
         "cores": CORES,
         "parallel": 1000,
@@ -417,7 +418,7 @@ def test_much_work_is_shared() -> None:
     code = entry_code()
 
     def first_thread(threads: int, work: int, grain: int = 0, **options: Any) -> int:
-        enter = make(variants={0: (code.probe, work, grain)}, **options)
+        enter = make(variants={0: CpuCode(code.probe, work, grain)}, **options)
         assert enter(threads, 64, memory.args, ()) is None
         return memory.header()[8]
 
@@ -490,7 +491,7 @@ def test_a_running_launch_holds_memory_and_code_but_not_the_gil() -> None:
     array = Slots([ctypes.addressof(flags), 2, 4], owner)
     table = EntryTable(
         rank=1, block_size=24, takes=(ArrayTake(0, SIGNATURE, 0, 1, optional=False),),
-        arrays=arrays_of(), parameters=(), conditions=(), variants={0: (address, 1, 0)},
+        arrays=arrays_of(), parameters=(), conditions=(), variants={0: CpuCode(address, 1, 0)},
         launcher=None, cores=1,
         parallel=9,
     )  # fmt: skip
@@ -601,7 +602,7 @@ def test_conditions_hold_where_python_says_so(
         for t, offset in zip(TYPES, offsets[2:], strict=True)
         if isinstance(t, Array | Scalar)
     ]
-    only = {mask: (entry_code().probe, 1, 0)}
+    only = {mask: CpuCode(entry_code().probe, 1, 0)}
     enter = make(*takes, types=TYPES, conditions=tuple(wanted), variants=only)
     memory, parts = Memory(size - 32), [Slots([w & (1 << 64) - 1 for w in row]) for row in words]
     outcome = enter(dims, 64, memory.args, [*parts[:3], small, large, parts[3]])

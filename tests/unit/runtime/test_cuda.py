@@ -9,7 +9,7 @@ import pytest
 from heald.artifact import Fault, FaultKind, Site, abi, fault_error
 from heald.diagnostics import DeviceError, InternalError
 from heald.runtime.cuda import assembler, driver
-from heald.runtime.cuda.launch import decode_fault
+from heald.runtime.cuda.queue import decode_fault
 
 
 class Library:

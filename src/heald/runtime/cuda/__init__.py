@@ -1,29 +1,69 @@
-"""CUDA GPUs: the driver, its devices, their memory, and launches.
+"""CUDA GPUs: the driver, its devices, their memory, streams, launches and graphs.
 
 Nothing here is imported before a name like ``cuda:0`` is used or devices are listed, and the driver
 library is opened only then.
 """
 
 from heald.runtime.cuda.assembler import assemble, assemble_on, resource_report
+from heald.runtime.cuda.copies import (
+    copy,
+    copy_between,
+    fill,
+    read,
+    read_pinned,
+    write,
+    write_pinned,
+)
 from heald.runtime.cuda.devices import Gpu, discover, driver_version, gpu_of
-from heald.runtime.cuda.launch import CudaCode, launch_cuda, load_cuda
-from heald.runtime.cuda.memory import DeviceMemory, allocate, copy, fill, read, write
+from heald.runtime.cuda.launch import CudaCode, launch_cuda, load_cuda, uses_resources
+from heald.runtime.cuda.memory import DeviceMemory, PinnedMemory, allocate
+from heald.runtime.cuda.queue import (
+    has_resources,
+    queue_of,
+    raise_pending,
+    register,
+    synchronize_gpu,
+    synchronize_stream,
+)
+from heald.runtime.cuda.streams import (
+    Event,
+    ScopedStream,
+    Stream,
+    current_stream,
+    other_device,
+)
 
 __all__ = [
     "CudaCode",
     "DeviceMemory",
+    "Event",
     "Gpu",
+    "PinnedMemory",
+    "ScopedStream",
+    "Stream",
     "allocate",
     "assemble",
     "assemble_on",
     "copy",
+    "copy_between",
+    "current_stream",
     "discover",
     "driver_version",
     "fill",
     "gpu_of",
+    "has_resources",
     "launch_cuda",
     "load_cuda",
+    "other_device",
+    "queue_of",
+    "raise_pending",
     "read",
+    "read_pinned",
+    "register",
     "resource_report",
+    "synchronize_gpu",
+    "synchronize_stream",
+    "uses_resources",
     "write",
+    "write_pinned",
 ]

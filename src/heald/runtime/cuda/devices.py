@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from threading import RLock
+from typing import TYPE_CHECKING
 
 from heald.diagnostics import DeviceError, InternalError
 from heald.runtime.cuda.driver import Driver, driver
 from heald.runtime.device import Device
 
-_MAJOR, _MINOR, _PROCESSORS = 75, 76, 16
+if TYPE_CHECKING:
+    from heald.runtime.cuda.queue import Queue
+    from heald.runtime.cuda.streams import Stream
+
+_MAJOR, _MINOR, _PROCESSORS, _POOLS = 75, 76, 16, 115
 _NAME_SIZE = 256
+_NON_BLOCKING = 1
 
 
 class Gpu:
@@ -23,7 +31,16 @@ class Gpu:
     Attributes:
         device: its record.
         capability: compute capability, major and minor.
-        lock: held by whoever launches; launches wait for their kernels.
+        lock: for whoever changes what is written here.
+        streams: every stream of it that is alive.
+        default: the stream used where no other is chosen, once it was made.
+        queues: what launches leave behind, by stream and graph, those that are gone too.
+        idle_queues: such that wait for a new stream.
+        has_many_streams: has there ever been another one than the default stream?
+        has_pools: does its driver allocate in the order of streams?
+        uses_pool: is new memory allocated that way?
+        has_prepared_pool: was its pool set up?
+        captures: how many captures are under way.
     """
 
     def __init__(self, driver: Driver, device: Device) -> None:
@@ -32,13 +49,28 @@ class Gpu:
         self._handle = ctypes.c_int()
         driver("cuDeviceGet", ctypes.byref(self._handle), ctypes.c_int(device.ordinal))
         self.capability = (self._attribute(_MAJOR), self._attribute(_MINOR))
+        self.has_pools = self.uses_pool = bool(self._attribute(_POOLS))
+        self.has_prepared_pool = False
         self.lock = RLock()
+        self.streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+        self.has_many_streams = False
+        self.captures = 0
+        self.default: Stream | None = None
+        self.queues: list[Queue] = []
+        self.idle_queues: list[Queue] = []
         self._context: ctypes.c_void_p | None = None
+        self._own: dict[str, ctypes.c_void_p] = {}
+        self._late: deque[Callable[[], None]] = deque()
 
     def _attribute(self, which: int) -> int:
         value = ctypes.c_int()
         self.driver("cuDeviceGetAttribute", ctypes.byref(value), ctypes.c_int(which), self._handle)
         return value.value
+
+    @property
+    def handle(self) -> ctypes.c_int:
+        """The driver's number of it."""
+        return self._handle
 
     @cached_property
     def processors(self) -> int:
@@ -51,6 +83,27 @@ class Gpu:
         total = ctypes.c_size_t()
         self.driver("cuDeviceTotalMem_v2", ctypes.byref(total), self._handle)
         return total.value
+
+    @property
+    def free_memory(self) -> int:
+        """Bytes of device memory that nobody uses."""
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        with self.active() as call:
+            call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        return free.value
+
+    @property
+    def context(self) -> int:
+        """The driver's handle of its primary context."""
+        with self.active():
+            assert self._context is not None
+            assert self._context.value is not None
+            return self._context.value
+
+    @property
+    def is_in_use(self) -> bool:
+        """Has anything of this process used it?"""
+        return self._context is not None
 
     @contextmanager
     def active(self) -> Iterator[Driver]:
@@ -70,19 +123,53 @@ class Gpu:
         finally:
             call.attempt("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
 
-    def synchronize(self) -> None:
-        """Wait until it has finished everything that was given to it."""
-        if self._context is not None:
-            with self.active() as call:
-                call("cuCtxSynchronize")
+    def own_stream(self, purpose: str) -> ctypes.c_void_p:
+        """A stream of our own for one purpose; it waits for nobody unless told to."""
+        with self.lock:
+            if purpose not in self._own:
+                stream = ctypes.c_void_p()
+                with self.active() as call:
+                    call("cuStreamCreate", ctypes.byref(stream), ctypes.c_uint(_NON_BLOCKING))
+                self._own[purpose] = stream
+            return self._own[purpose]
+
+    @contextmanager
+    def aside(self) -> Iterator[tuple[Driver, ctypes.c_void_p]]:
+        """Driver and a stream that has nothing else to do; waited for at the end of the ``with``.
+
+        For what must be done now, whatever is captured.
+        """
+        stream = self.own_stream("aside")
+        with self.active() as call:
+            try:
+                yield call, stream
+            finally:
+                call("cuStreamSynchronize", stream)
+
+    def later(self, action: Callable[[], None]) -> None:
+        """Do something that would disturb a capture: now, or when none is under way."""
+        if self.captures:
+            self._late.append(action)
+        else:
+            action()
+
+    def catch_up(self) -> None:
+        """Do what waited for the end of captures."""
+        while self._late and not self.captures:
+            self._late.popleft()()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Discovery:
     """The GPUs by ordinal, or why there are none."""
 
     gpus: tuple[Gpu, ...]
     problem: DeviceError | None = None
+
+    @cached_property
+    def names(self) -> dict[str, Device]:
+        """The devices by their names."""
+        return {gpu.device.alias: gpu.device for gpu in self.gpus}
 
 
 @cache

@@ -76,6 +76,21 @@ class Driver:
         if status:
             raise self._error(name, status)
 
+    def ask(self, name: str, *arguments: Any, no: int) -> bool:
+        """Call a function that answers: False where its status is ``no``.
+
+        Raises:
+            DeviceError: as a call.
+        """
+        status = getattr(self._library, name)(*arguments)
+        if status not in (0, no):
+            raise self._error(name, status)
+        return bool(status == 0)
+
+    def address(self, name: str) -> int:
+        """Where a function of the driver begins."""
+        return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
+
     def attempt(self, name: str, *arguments: Any) -> None:
         """Call a function that gives something back; at the end of a process it may be too late."""
         if self.is_usable:

@@ -1,8 +1,4 @@
-"""Running kernels on a GPU: loading code, the parameter block, faults and prints.
-
-A launch waits for its kernel; the fault record and the print buffer of a GPU are used by one launch
-at a time.
-"""
+"""Running kernels on a GPU: loading code, and launches that take the careful path."""
 
 from __future__ import annotations
 
@@ -11,27 +7,21 @@ import struct
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import prod
 
-import numpy as np
-
-from heald.artifact import Artifact, Fault, FaultKind, abi
+from heald.artifact import Artifact
 from heald.diagnostics import Diagnostic, InternalError, LaunchError
 from heald.runtime.cuda.devices import Gpu, gpu_of
 from heald.runtime.cuda.driver import Driver
-from heald.runtime.cuda.memory import DeviceMemory, fill, read, write
+from heald.runtime.cuda.queue import queue_of, raise_pending
+from heald.runtime.cuda.streams import Stream
 from heald.runtime.device import Device
-from heald.runtime.launch import MAX_RANK, LaunchOutcome
-from heald.runtime.memory import Allocation
-from heald.runtime.printing import CAPACITY, PrintOutput, new_buffer, read_buffer
-from heald.runtime.resources import Snapshot, table_of
+from heald.runtime.launch import MAX_RANK
+from heald.runtime.resources import table_of
 
-_HEADER = struct.Struct("<4qi4xQQQ")
-_FAULT_HEAD = struct.Struct("<3q")
-_SLOT = struct.Struct("<10q")
-_NO_FAULT = _FAULT_HEAD.pack(abi.NO_THREAD, 0, 0)
-_MOST_BLOCKS = (1 << 31) - 1
+_HEADER = struct.Struct("<4qiIQQQ")
+MOST_BLOCKS = (1 << 31) - 1
+"""Blocks of a grid."""
 _THREADS_OF_FUNCTION = 0
 _RESIDENT = 2048
 """Threads that a multiprocessor holds."""
@@ -45,11 +35,13 @@ class CudaCode:
     Attributes:
         function: the driver's handle.
         threads: most threads of a block.
+        least: threads of a grid that fill the GPU.
         keepalive: as long as it is referenced, the code stays loaded.
     """
 
     function: int
     threads: int
+    least: int
     keepalive: object
 
 
@@ -66,8 +58,14 @@ class _Module:
 
 def _unload(gpu: Gpu, handle: ctypes.c_void_p) -> None:
     if gpu.driver.is_usable:
-        with gpu.active() as call:
-            call.attempt("cuModuleUnload", handle)
+        gpu.later(lambda: _unload_now(gpu, handle))
+
+
+def _unload_now(gpu: Gpu, handle: ctypes.c_void_p) -> None:
+    """Launches of its kernels may be waiting still."""
+    with gpu.active() as call:
+        call.attempt("cuCtxSynchronize")
+        call.attempt("cuModuleUnload", handle)
 
 
 def load_cuda(device: Device, artifact: Artifact) -> CudaCode:
@@ -88,107 +86,40 @@ def load_cuda(device: Device, artifact: Artifact) -> CudaCode:
         which = ctypes.c_int(_THREADS_OF_FUNCTION)
         call("cuFuncGetAttribute", ctypes.byref(threads), which, function)
     assert function.value is not None
-    return CudaCode(function.value, threads.value, module)
+    least = gpu.processors * _RESIDENT
+    return CudaCode(function.value, threads.value, least, module)
 
 
-class _Board:
-    """What launches of one GPU share: fault record, print buffer, a copy of the resource table."""
-
-    def __init__(self, device: Device) -> None:
-        self.device = device
-        self._gpu = gpu_of(device)
-        self.faults = DeviceMemory(self._gpu, abi.GPU_FAULT_SIZE)
-        self.is_clean = False
-        self._prints: DeviceMemory | None = None
-        self._table: DeviceMemory | None = None
-        self._known: tuple[weakref.ref[Snapshot], int] | None = None
-        self._records = 0
-
-    def clear_faults(self) -> None:
-        """Before a launch: no fault."""
-        if not self.is_clean:
-            write(self.device, self.faults.ptr, _NO_FAULT)
-        self.is_clean = False
-
-    def take_fault(self) -> Fault | None:
-        """After a launch; waits for it."""
-        key, count, used = _FAULT_HEAD.unpack(
-            read(self.device, self.faults.ptr, _FAULT_HEAD.size).tobytes()
-        )
-        self.is_clean = count == 0
-        if count == 0:
-            return None
-        slots = min(used, abi.GPU_FAULT_SLOTS)
-        data = read(
-            self.device, self.faults.ptr + abi.GPU_FAULT_HEAD, slots * abi.GPU_FAULT_SLOT_SIZE
-        )
-        return decode_fault(key, count, data.tobytes())
-
-    def print_buffer(self) -> int:
-        """An empty print buffer."""
-        if self._prints is None:
-            self._prints = DeviceMemory(self._gpu, abi.PRINT_DATA + CAPACITY)
-        write(self.device, self._prints.ptr, new_buffer().buffer)
-        return self._prints.ptr
-
-    def printed(self, artifact: Artifact) -> PrintOutput:
-        """What a launch has printed."""
-        assert self._prints is not None
-        data = read(self.device, self._prints.ptr, self._prints.nbytes)
-        return read_buffer(Allocation(0, data.nbytes, data), artifact.formats)
-
-    def resources(self, snapshot: Snapshot) -> int:
-        """The records of a resource table on the GPU."""
-        if self._table is None:
-            size = abi.RESOURCE_CAPACITY * abi.RESOURCE_SIZE
-            self._table = DeviceMemory(self._gpu, size)
-            fill(self.device, self._table.ptr, b"\0", size)
-        known = self._known
-        if known is None or known[0]() is not snapshot or known[1] != snapshot.revision:
-            self._records = max(self._records, 1 + max(snapshot.records, default=-1))
-            used = snapshot.memory.buffer[: self._records * abi.RESOURCE_SIZE]
-            write(self.device, self._table.ptr, np.ascontiguousarray(used))
-            self._known = (weakref.ref(snapshot), snapshot.revision)
-        return self._table.ptr
-
-
-@cache
-def _board(device: Device) -> _Board:
-    return _Board(device)
-
-
-def decode_fault(key: int, count: int, slots: bytes) -> Fault:
-    """The fault of the lowest thread; without index and shape where it found no free slot."""
-    kind = FaultKind(key & ((1 << abi.FAULT_KIND_BITS) - 1))
-    op = key >> abi.FAULT_KIND_BITS & ((1 << abi.FAULT_OP_BITS) - 1)
-    thread = key >> abi.FAULT_THREAD_SHIFT
-    for found, rank, *words in _SLOT.iter_unpack(slots):
-        if found == key:
-            index, shape = words[:MAX_RANK], words[MAX_RANK:]
-            return Fault(kind, op, thread, tuple(index[:rank]), tuple(shape[:rank]), count)
-    return Fault(kind, op, thread, count=count)
+def uses_resources(artifact: Artifact) -> bool:
+    """Does a kernel take handles of hash grids, meshes or BVHs?"""
+    return any(site.op in _RESOURCE_OPS for site in artifact.sites.values())
 
 
 def launch_cuda(
-    device: Device,
+    stream: Stream,
     code: CudaCode,
     artifact: Artifact,
+    source: int,
     packed_args: bytes,
     dims: Sequence[int],
     block_dim: int,
-) -> LaunchOutcome:
-    """Run every thread of a launch and return when the last has ended.
+    keepalive: object = None,
+) -> None:
+    """Give a launch to a stream, and return at once.
 
     Args:
-        device: where.
+        stream: where.
         code: of ``artifact``, loaded there.
         artifact: of that code.
-        packed_args: the parameter block.  The caller keeps alive what it points to.
+        source: who is asked about its faults and prints (``queue.register``).
+        packed_args: the parameter block.
         dims: as ``check_dims`` gives them.  With an extent of 0 nothing runs.
         block_dim: threads a block, which kernels can ask for.  Blocks of the hardware are smaller
             where a kernel needs many registers; kernels cannot tell.
+        keepalive: what code and parameter block need; a graph keeps it.
 
     Raises:
+        KernelFault: an earlier launch has failed; this one was not started.
         DeviceError: the driver reports an error.
         LaunchError: more blocks than a grid has (H0706).
         InternalError: the parameter block is not of the artifact's size.
@@ -197,7 +128,7 @@ def launch_cuda(
         raise InternalError(f"{len(packed_args)} bytes of parameters, not {artifact.block_size}")
     total = prod(dims)
     if total == 0:
-        return LaunchOutcome()
+        return
     threads = min(block_dim, code.threads)
     if artifact.blocks and threads < block_dim:
         message = (
@@ -205,44 +136,44 @@ def launch_cuda(
             f"registers that a GPU runs {code.threads} of its threads together"
         )
         raise LaunchError(Diagnostic("H0706", message, hint=f"use block_dim={code.threads}"))
-    blocks = -(-grid_threads(artifact, dims, gpu_of(device).processors) // threads)
-    if blocks > _MOST_BLOCKS:
-        message = (
-            f"{total:,} threads are {blocks:,} blocks, more than the {_MOST_BLOCKS:,} of a GPU"
-        )
+    blocks = -(-grid_threads(artifact, dims, code.least) // threads)
+    if blocks > MOST_BLOCKS:
+        message = f"{total:,} threads are {blocks:,} blocks, more than the {MOST_BLOCKS:,} of a GPU"
         hint = "launch fewer threads, or larger blocks with block_dim="
         raise LaunchError(Diagnostic("H0706", message, hint=hint))
-    gpu = gpu_of(device)
-    with gpu.lock, gpu.active() as call:
-        board = _board(device)
-        board.clear_faults()
-        prints = board.print_buffer() if artifact.formats else 0
-        table = table_of(device)
-        held = table.hold()
-        try:
-            uses = any(site.op in _RESOURCE_OPS for site in artifact.sites.values())
-            resources = board.resources(held) if uses else 0
-            pads = (1,) * (MAX_RANK - len(dims))
-            header = _HEADER.pack(*dims, *pads, block_dim, board.faults.ptr, resources, prints)
-            _start(call, code, blocks, threads, header + packed_args)
-            fault = board.take_fault()
-        finally:
-            table.let_go(held)
-        return LaunchOutcome(fault, board.printed(artifact) if artifact.formats else PrintOutput())
+    raise_pending(stream)
+    queue = queue_of(stream)
+    table = table_of(stream.device)
+    held = table.hold()
+    try:
+        resources = queue.resources(held, stream) if uses_resources(artifact) else 0
+        prints = queue.print_buffer() if artifact.formats else 0
+        number = queue.note(source, dims)
+        pads = (1,) * (MAX_RANK - len(dims))
+        header = _HEADER.pack(*dims, *pads, block_dim, number, queue.faults, resources, prints)
+        with stream.gpu.active() as call:
+            _start(call, code, (blocks, threads), header + packed_args, stream)
+    finally:
+        table.let_go(held)
+    if stream.capture is not None:
+        stream.capture.keep((code, keepalive))
 
 
-def grid_threads(artifact: Artifact, dims: Sequence[int], processors: int) -> int:
-    """Threads of the grid for a launch: fewer than it has only where they still fill the GPU."""
+def grid_threads(artifact: Artifact, dims: Sequence[int], least: int) -> int:
+    """Threads of the grid for a launch: fewer than it has only where they are ``least`` or more."""
     total = prod(dims)
     if artifact.lanes is not None and artifact.rank:
         threads = artifact.lanes.grid(dims, artifact.rank)
-        if threads >= processors * _RESIDENT:
+        if threads >= least:
             return threads
     return total
 
 
-def _start(call: Driver, code: CudaCode, blocks: int, threads: int, block: bytes) -> None:
+def _start(
+    call: Driver, code: CudaCode, shape: tuple[int, int], block: bytes, stream: Stream
+) -> None:
     memory = ctypes.create_string_buffer(block, len(block))
     parameters = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
+    blocks, threads = shape
     grid = [ctypes.c_uint(n) for n in (blocks, 1, 1, threads, 1, 1, 0)]
-    call("cuLaunchKernel", ctypes.c_void_p(code.function), *grid, None, parameters, None)
+    call("cuLaunchKernel", ctypes.c_void_p(code.function), *grid, stream.handle, parameters, None)

@@ -1,0 +1,321 @@
+"""Memory of GPUs that other libraries have: taken from ``__cuda_array_interface__`` or DLPack, and
+given by DLPack, without a copy.
+
+Work that they were given so far comes before ours: the current stream waits for theirs.  Layouts
+are those of the CUDA array interface, version 3, and of DLPack 1.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from heald.api.array_input import check_rank
+from heald.api.casting import scalar_of
+from heald.api.struct import spell
+from heald.diagnostics import DeviceError, Diagnostic, TypingError
+from heald.runtime import Device, contiguous_strides, get_device
+from heald.runtime.cuda import Event, current_stream, gpu_of
+from heald.types import BY_NAME, Scalar, Struct, leaves, numpy_dtype, size_of
+from heald.types.descriptors import Element
+
+CUDA, CUDA_MANAGED = 2, 13
+"""Device types of DLPack."""
+_NO_STREAM = (None, 0)
+_DEVICE_ORDINAL = 9
+_FLAG_READ_ONLY = 1
+_CODES = {"i": 0, "u": 1, "f": 2, "bf": 4, "b": 6}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ForeignArray:
+    """Elements in memory of another library."""
+
+    element: Element
+    ptr: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: Device
+    owner: object
+    read_only: bool
+
+
+def is_on_gpu(data: Any) -> bool:
+    """Does an object of another library say that it lies on a GPU?"""
+    if data is None or isinstance(data, np.ndarray) or hasattr(type(data), "element_type"):
+        return False
+    return _interface(data) is not None
+
+
+def _interface(data: Any) -> Any:
+    if not hasattr(type(data), "__cuda_array_interface__"):
+        return None
+    return getattr(data, "__cuda_array_interface__", None)
+
+
+def adopt(data: Any, element: Element | None) -> ForeignArray:
+    """What an object with ``__cuda_array_interface__`` holds, as elements of a type.
+
+    Raises:
+        TypingError: a type that Heald does not have, or another one than ``element`` (H0712).
+        DeviceError: it is on no GPU of this process (H0801).
+    """
+    said = _interface(data)
+    dtype = np.dtype(said["typestr"])
+    scalar = scalar_of(dtype)
+    if scalar is None or not dtype.isnative:
+        raise TypingError(Diagnostic("H0712", f"Heald has no type for {said['typestr']!r}"))
+    ptr, read_only = said["data"]
+    shape = tuple(int(n) for n in said["shape"])
+    strides = said.get("strides")
+    steps = contiguous_strides(shape, dtype.itemsize) if strides is None else tuple(strides)
+    device = _device_of(int(ptr)) if ptr else _first_gpu()
+    stream = said.get("stream")
+    if stream not in _NO_STREAM:
+        _wait_for(device, int(stream))
+    return fold(scalar, element, int(ptr), (shape, steps), device, data, bool(read_only))
+
+
+def fold(
+    scalar: Scalar,
+    element: Element | None,
+    ptr: int,
+    layout: tuple[tuple[int, ...], tuple[int, ...]],
+    device: Device,
+    owner: object,
+    read_only: bool,
+) -> ForeignArray:
+    """Numbers of a scalar type as elements, whose own axes are the last ones.
+
+    Raises:
+        TypingError: they are no such elements (H0712).
+        LaunchError: no dimensions that arrays have (H0711).
+    """
+    shape, strides = layout
+    wanted = scalar if element is None else element
+    inner = () if isinstance(wanted, Struct) else numpy_dtype(wanted).shape
+    split = len(shape) - len(inner)
+    if isinstance(wanted, Struct) or leaves(wanted)[0] is not scalar:
+        raise _misfit(f"the memory holds {scalar.public}, not {spell(wanted)}")
+    if split < 0 or shape[split:] != inner:
+        raise _misfit(f"memory of shape {shape} does not divide into elements of {spell(wanted)}")
+    if strides[split:] != contiguous_strides(inner, size_of(scalar)):
+        raise _misfit(f"the components of a {spell(wanted)} must lie side by side")
+    outer, steps = shape[:split], strides[:split]
+    if not outer:
+        outer, steps = (1,), (size_of(wanted),)
+    check_rank(len(outer))
+    return ForeignArray(wanted, ptr, outer, steps, device, owner, read_only)
+
+
+def _misfit(message: str) -> TypingError:
+    hint = "convert it first, in the library that it comes from"
+    return TypingError(Diagnostic("H0712", message, hint=hint))
+
+
+def _first_gpu() -> Device:
+    return get_device("cuda")
+
+
+def _device_of(ptr: int) -> Device:
+    """The GPU that an address belongs to."""
+    ordinal = ctypes.c_int()
+    with gpu_of(get_device("cuda:0")).active() as call:
+        which, place = ctypes.c_int(_DEVICE_ORDINAL), ctypes.c_uint64(ptr)
+        call("cuPointerGetAttribute", ctypes.byref(ordinal), which, place)
+    return get_device(f"cuda:{ordinal.value}")
+
+
+def _wait_for(device: Device, stream: int) -> None:
+    """Let the current stream wait for what another library gave to a stream of its own."""
+    ours = current_stream(device)
+    if stream == ours.cuda_stream:
+        return
+    event = Event(device)
+    with ours.gpu.active() as call:
+        call("cuEventRecord", ctypes.c_void_p(event.cuda_event), ctypes.c_void_p(stream))
+    ours.wait_event(event)
+
+
+def let_wait(device: Device, stream: int | None) -> None:
+    """Let a stream of another library wait for what our current stream was given; -1 for none, None
+    for the legacy stream."""
+    ours = current_stream(device)
+    if stream == -1 or stream == ours.cuda_stream:
+        return
+    ours.refuse_capture("sharing an array")
+    handle, event = ctypes.c_void_p(stream or 1), ours.record_event()
+    with ours.gpu.active() as call:
+        mark = ctypes.c_void_p(event.cuda_event)
+        call("cuStreamWaitEvent", handle, mark, ctypes.c_uint(0))
+
+
+# ------------------------------------------------------------------------------------------ DLPack
+
+
+class Tensor(ctypes.Structure):
+    """A DLTensor."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Plain(ctypes.Structure):
+    """A DLManagedTensor."""
+
+    _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
+
+
+class _Versioned(ctypes.Structure):
+    """A DLManagedTensorVersioned."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", Tensor),
+    )
+
+
+_KINDS: dict[bytes, type[ctypes.Structure]] = {b"dltensor_versioned": _Versioned} | {
+    b"dltensor": _Plain
+}
+_USED = {name: ctypes.create_string_buffer(b"used_" + name) for name in _KINDS}
+_NAMES = {name: ctypes.create_string_buffer(name) for name in _KINDS}
+_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_Destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+_api = ctypes.pythonapi
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", _api)
+)
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", _api)
+)
+_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(
+    ("PyCapsule_SetName", _api)
+)
+_new_capsule = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+)(("PyCapsule_New", _api))
+
+
+class _Taken:
+    """A tensor of another library, given back when nothing refers to it any more."""
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(self, managed: int, deleter: int | None) -> None:
+        if deleter:
+            weakref.finalize(self, _Deleter(deleter), managed)
+
+
+def take_capsule(capsule: Any, element: Element | None) -> ForeignArray:
+    """What a DLPack capsule of a GPU holds; the capsule is used up.
+
+    Raises:
+        TypingError: a type that Heald does not have, or another one than ``element`` (H0712).
+        DeviceError: a GPU that is not one of this process (H0801).
+    """
+    name = next(name for name in _KINDS if _is_valid(id(capsule), name))
+    managed = _pointer(id(capsule), name)
+    made: Any = _KINDS[name].from_address(managed)
+    tensor: Tensor = made.tensor
+    scalar = _scalar(tensor)
+    device = get_device(f"cuda:{tensor.device_id}")
+    size = size_of(scalar)
+    shape = tuple(tensor.shape[: tensor.ndim])
+    steps = contiguous_strides(shape, size)
+    if tensor.strides:
+        steps = tuple(size * step for step in tensor.strides[: tensor.ndim])
+    read_only = name == b"dltensor_versioned" and bool(made.flags & _FLAG_READ_ONLY)
+    place = (tensor.data or 0) + tensor.byte_offset
+    fold(scalar, element, place, (shape, steps), device, None, read_only)  # before it is used up
+    owner = _Taken(managed, made.deleter)
+    _rename(capsule, ctypes.addressof(_USED[name]))
+    return fold(scalar, element, place, (shape, steps), device, owner, read_only)
+
+
+def _scalar(tensor: Tensor) -> Scalar:
+    for letters, code in _CODES.items():
+        if code == tensor.code and tensor.lanes == 1:
+            found = BY_NAME.get("b1" if letters == "b" else f"{letters}{tensor.bits}")
+            if found is not None:
+                return found
+    kind = (tensor.code, tensor.bits, tensor.lanes)
+    raise TypingError(Diagnostic("H0712", f"Heald has no type for DLPack type {kind}"))
+
+
+_GIVEN: dict[int, tuple[object, ...]] = {}
+"""What tensors given to other libraries need, until they are given back."""
+
+
+def _drop(managed: int) -> None:
+    _GIVEN.pop(managed, None)
+
+
+def _drop_capsule(capsule: int) -> None:
+    """A capsule that nobody used."""
+    for name in _KINDS:
+        if _is_valid(capsule, name):
+            _drop(_pointer(capsule, name))
+
+
+_DELETER = _Deleter(_drop)
+_DESTRUCTOR = _Destructor(_drop_capsule)
+
+
+def make_capsule(
+    memory: ForeignArray, stream: int | None, max_version: tuple[int, int] | None
+) -> Any:
+    """A DLPack capsule of memory of a GPU, the axes of vectors and matrices last.
+
+    Raises:
+        BufferError: structs, and read-only memory for somebody who cannot be told.
+    """
+    if isinstance(memory.element, Struct):
+        raise BufferError(f"DLPack has no type for the struct {spell(memory.element)}")
+    name = b"dltensor_versioned" if max_version and max_version[0] >= 1 else b"dltensor"
+    if memory.read_only and name == b"dltensor":
+        raise BufferError("read-only memory needs DLPack 1")
+    try:
+        let_wait(memory.device, stream)
+    except DeviceError as error:
+        raise BufferError(str(error)) from error
+    scalar = leaves(memory.element)[0]
+    assert isinstance(scalar, Scalar)
+    inner = numpy_dtype(memory.element).shape
+    size = size_of(scalar)
+    shape = memory.shape + inner
+    steps = memory.strides + contiguous_strides(inner, size)
+    extents = (ctypes.c_int64 * len(shape))(*shape)
+    strides = (ctypes.c_int64 * len(shape))(*(step // size for step in steps))
+    made: Any = _KINDS[name]()
+    letters = scalar.name.rstrip("0123456789")
+    made.tensor = Tensor(
+        memory.ptr, CUDA, memory.device.ordinal, len(shape), _CODES[letters],
+        8 if letters == "b" else scalar.bits, 1, extents, strides, 0,
+    )  # fmt: skip
+    made.deleter = ctypes.cast(_DELETER, ctypes.c_void_p).value
+    if name == b"dltensor_versioned":
+        made.major, made.minor = 1, 0
+        made.flags = _FLAG_READ_ONLY if memory.read_only else 0
+    address = ctypes.addressof(made)
+    _GIVEN[address] = (made, extents, strides, memory.owner)
+    destructor = ctypes.cast(_DESTRUCTOR, ctypes.c_void_p).value
+    return _new_capsule(address, ctypes.addressof(_NAMES[name]), destructor)

@@ -1,0 +1,231 @@
+"""Streams, events, graphs, memory pools and peers of GPUs, as users meet them.
+
+On the CPU and in the simulator everything is done when a call returns: there is nothing to wait for
+and nothing to order, so waiting for such a device does nothing and its streams do not exist.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from heald.api.edge import at_edge
+from heald.diagnostics import DeviceError, Diagnostic
+from heald.runtime import Device, DeviceLike, get_device
+from heald.runtime.cuda import graphs, memory, peers, queue, streams
+from heald.runtime.cuda.devices import Gpu, gpu_of
+from heald.runtime.cuda.graphs import Graph, ScopedCapture
+from heald.runtime.cuda.streams import Event, ScopedStream, Stream
+
+__all__ = [
+    "Event",
+    "Graph",
+    "ScopedCapture",
+    "ScopedMempool",
+    "ScopedStream",
+    "Stream",
+    "capture_begin",
+    "capture_end",
+    "capture_launch",
+    "get_event_elapsed_time",
+    "get_mempool_release_threshold",
+    "get_mempool_used_mem_current",
+    "get_mempool_used_mem_high",
+    "get_stream",
+    "is_mempool_enabled",
+    "is_mempool_supported",
+    "is_peer_access_enabled",
+    "is_peer_access_supported",
+    "record_event",
+    "set_mempool_enabled",
+    "set_mempool_release_threshold",
+    "set_peer_access_enabled",
+    "set_stream",
+    "synchronize_event",
+    "synchronize_stream",
+    "wait_event",
+    "wait_stream",
+]
+
+get_stream = at_edge(streams.get_stream)
+set_stream = at_edge(streams.set_stream)
+get_event_elapsed_time = at_edge(streams.get_event_elapsed_time)
+record_event = at_edge(streams.record_event)
+wait_event = at_edge(streams.wait_event)
+wait_stream = at_edge(streams.wait_stream)
+capture_begin = at_edge(graphs.capture_begin)
+capture_end = at_edge(graphs.capture_end)
+capture_launch = at_edge(graphs.capture_launch)
+
+
+@at_edge
+def synchronize_stream(stream_or_device: Stream | DeviceLike = None) -> None:
+    """Wait for a stream, or the current one of a device; nothing to do on a CPU.
+
+    Raises:
+        KernelFault: a launch on the stream has failed.
+        DeviceError: the stream is being captured (H0811), or no such device.
+    """
+    if not isinstance(stream_or_device, Stream):
+        device = get_device(stream_or_device)
+        if not device.is_cuda:
+            return
+        stream_or_device = streams.current_stream(device)
+    queue.synchronize_stream(stream_or_device)
+
+
+@at_edge
+def synchronize_event(event: Event) -> None:
+    """Wait until everything before an event is done.
+
+    What failed is raised where its stream is waited for.
+
+    Raises:
+        DeviceError: the event belongs to a capture (H0811).
+    """
+    if event.capture is not None:
+        raise streams.not_capturable("waiting for an event of a graph")
+    with gpu_of(event.device).active() as call:
+        call("cuEventSynchronize", ctypes.c_void_p(event.cuda_event))
+
+
+# ------------------------------------------------------------------------------------------- pools
+
+
+def _gpu(device: DeviceLike, what: str) -> Gpu:
+    return gpu_of(streams.cuda_device(device, what))
+
+
+def is_mempool_supported(device: DeviceLike = None) -> bool:
+    """Can memory of the device be allocated in the order of streams?  Not on a CPU."""
+    return get_device(device).is_mempool_supported
+
+
+def is_mempool_enabled(device: DeviceLike = None) -> bool:
+    """Is new memory of the device allocated in the order of streams, from a pool?"""
+    return get_device(device).is_mempool_enabled
+
+
+@at_edge
+def set_mempool_enabled(device: DeviceLike, enable: bool) -> None:
+    """Allocate new memory of a GPU from its pool, or from the driver each time.
+
+    Raises:
+        DeviceError: no GPU, or its driver has no pools (H0805).
+    """
+    gpu = _gpu(device, "memory pools are of GPUs")
+    if enable and not gpu.has_pools:
+        message = f"the driver of '{gpu.device}' has no memory pools"
+        raise DeviceError(Diagnostic("H0805", message))
+    gpu.uses_pool = bool(enable)
+
+
+@at_edge
+def set_mempool_release_threshold(device: DeviceLike, threshold: int | float) -> None:
+    """How much memory the pool of a GPU keeps for the next arrays while it is free.
+
+    Args:
+        device: the GPU.
+        threshold: bytes; up to 1, the share of all its memory.
+
+    Raises:
+        DeviceError: no GPU, no pools, or a negative threshold (H0805).
+    """
+    gpu = _gpu(device, "memory pools are of GPUs")
+    if threshold < 0:
+        raise DeviceError(Diagnostic("H0805", f"a threshold of {threshold} bytes"))
+    memory.set_threshold(gpu, int(threshold * gpu.memory if threshold <= 1 else threshold))
+
+
+@at_edge
+def get_mempool_release_threshold(device: DeviceLike = None) -> int:
+    """How many bytes the pool of a GPU keeps while they are free.
+
+    Raises:
+        DeviceError: no GPU, or no pools (H0805).
+    """
+    return memory.threshold(_gpu(device, "memory pools are of GPUs"))
+
+
+@at_edge
+def get_mempool_used_mem_current(device: DeviceLike = None) -> int:
+    """Bytes of the pool of a GPU that are in use.
+
+    Raises:
+        DeviceError: no GPU, or no pools (H0805).
+    """
+    return memory.used_memory(_gpu(device, "memory pools are of GPUs"))
+
+
+@at_edge
+def get_mempool_used_mem_high(device: DeviceLike = None) -> int:
+    """Bytes of the pool of a GPU that were in use at most.
+
+    Raises:
+        DeviceError: no GPU, or no pools (H0805).
+    """
+    return memory.used_memory(_gpu(device, "memory pools are of GPUs"), high=True)
+
+
+class ScopedMempool:
+    """Switches the memory pool of a GPU on or off inside a ``with``.
+
+    Args:
+        device: the GPU.
+        enable: whether new memory comes from its pool.
+    """
+
+    def __init__(self, device: DeviceLike, enable: bool) -> None:
+        self.device = get_device(device)
+        self._enable = enable
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(is_mempool_enabled(self.device))
+        set_mempool_enabled(self.device, self._enable)
+
+    def __exit__(self, *_: Any) -> None:
+        set_mempool_enabled(self.device, self._before.pop())
+
+
+# ------------------------------------------------------------------------------------------- peers
+
+
+def is_peer_access_supported(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
+    """Can kernels of one GPU reach memory of another?  A device reaches its own."""
+    target, peer = get_device(target_device), get_device(peer_device)
+    return target == peer or (_are_gpus(target, peer) and peers.is_supported(target, peer))
+
+
+def is_peer_access_enabled(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
+    """Do copies between two GPUs go from one to the other directly?"""
+    target, peer = get_device(target_device), get_device(peer_device)
+    return target == peer or (_are_gpus(target, peer) and peers.is_enabled(target, peer))
+
+
+@at_edge
+def set_peer_access_enabled(
+    target_device: DeviceLike, peer_device: DeviceLike, enable: bool
+) -> None:
+    """Let a GPU reach the memory of another one directly, or no more.
+
+    Args:
+        target_device: whose memory is reached.
+        peer_device: who reaches it.
+        enable: whether it may.
+
+    Raises:
+        DeviceError: they cannot, or are no GPUs (H0805).
+    """
+    target, peer = get_device(target_device), get_device(peer_device)
+    if target == peer:
+        return
+    if not is_peer_access_supported(target, peer):
+        message = f"'{peer}' cannot reach memory of '{target}'"
+        hint = "copies between them go through the host, which needs nothing"
+        raise DeviceError(Diagnostic("H0805", message, hint=hint))
+    peers.enable(target, peer, enable)
+
+
+def _are_gpus(*devices: Device) -> bool:
+    return all(device.is_cuda for device in devices)

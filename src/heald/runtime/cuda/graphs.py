@@ -1,0 +1,238 @@
+"""Graphs: work of streams that was captured once and is launched as a whole."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+
+from heald.diagnostics import DeviceError, Diagnostic
+from heald.runtime.cuda.devices import Gpu
+from heald.runtime.cuda.queue import Queue, new_queue, queue_of, raise_pending, wait_for
+from heald.runtime.cuda.streams import (
+    Stream,
+    cuda_device,
+    current_stream,
+    not_capturable,
+    other_device,
+)
+from heald.runtime.device import Device, DeviceLike
+from heald.runtime.resources import table_of
+
+_RELAXED = 2
+
+
+class Capture:
+    """What is being captured: the streams that take part, and what the graph will need.
+
+    Attributes:
+        queue: of the launches of the graph.
+        is_active: has it not ended yet?
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self.origin = stream
+        self.queue = new_queue(stream.gpu, None)
+        self.is_active = True
+        self._streams = [stream]
+        self._kept: list[object] = []
+
+    def keep(self, what: object) -> None:
+        """Keep something alive as long as the graph."""
+        self._kept.append(what)
+
+    def join(self, stream: Stream) -> None:
+        """Another stream takes part from now on.
+
+        Raises:
+            DeviceError: it is of another device, or takes part in another capture (H0811).
+        """
+        if stream.capture is self:
+            return
+        if stream.capture is not None or stream.device != self.origin.device:
+            raise not_capturable("work of another capture or device")
+        stream.before = stream.mark()
+        queue_of(stream).open(False)
+        stream.capture = self
+        self._streams.append(stream)
+
+    def begin(self) -> None:
+        """Capture what is given to the first stream from now on."""
+        stream, gpu = self.origin, self.origin.gpu
+        stream.before = stream.mark()
+        queue_of(stream).open(False)
+        with gpu.active() as call:
+            call("cuStreamBeginCapture_v2", stream.handle, ctypes.c_int(_RELAXED))
+        stream.capture = self
+        with gpu.lock:
+            gpu.captures += 1
+
+    def end(self) -> Graph:
+        """The graph of what was captured.
+
+        Raises:
+            DeviceError: the driver does not make one, as where a stream that took part is not
+                waited for at the end (H0808).
+        """
+        gpu, graph = self.origin.gpu, ctypes.c_void_p()
+        self.is_active = False
+        for stream in self._streams:
+            stream.capture = stream.before = None
+            queue_of(stream).open(True)
+        with gpu.lock:
+            gpu.captures -= 1
+        try:
+            with gpu.active() as call:
+                call("cuStreamEndCapture", self.origin.handle, ctypes.byref(graph))
+                return Graph(gpu, graph, self.queue, self._kept)
+        except DeviceError:
+            self.queue.abandon()
+            raise
+        finally:
+            gpu.catch_up()
+
+
+class Graph:
+    """Work that :func:`capture_launch` gives to a GPU as a whole.
+
+    Its arrays live as long as it does, those that were made inside the capture too.
+
+    Attributes:
+        device: the GPU.
+    """
+
+    def __init__(self, gpu: Gpu, graph: ctypes.c_void_p, queue: Queue, kept: list[object]) -> None:
+        self.device = gpu.device
+        self._kept = kept
+        self.queue = queue
+        self.handle = ctypes.c_void_p()
+        with gpu.active() as call:
+            try:
+                flags = ctypes.c_ulonglong(0)
+                call("cuGraphInstantiateWithFlags", ctypes.byref(self.handle), graph, flags)
+            finally:
+                call.attempt("cuGraphDestroy", graph)
+        weakref.finalize(self, _forget, gpu, self.handle, queue).atexit = False
+
+    def launch(self, stream: Stream) -> None:
+        """Give it to a stream."""
+        raise_pending(stream)
+        queue, gpu = self.queue, stream.gpu
+        if queue.has_printed and queue.stream is not None:
+            wait_for(gpu, queue.stream)
+            queue.show()
+        if queue.has_resources:
+            table = table_of(self.device)
+            held = table.hold()
+            try:
+                queue.resources(held, stream)
+            finally:
+                table.let_go(held)
+        with gpu.active() as call:
+            call("cuGraphLaunch", self.handle, stream.handle)
+        queue.stream = stream.cuda_stream
+
+    def __repr__(self) -> str:
+        return f"<heald graph on {self.device}>"
+
+
+def _forget(gpu: Gpu, handle: ctypes.c_void_p, queue: Queue) -> None:
+    queue.abandon()
+    if gpu.driver.is_usable:
+        gpu.later(lambda: _destroy_now(gpu, handle))
+
+
+def _destroy_now(gpu: Gpu, handle: ctypes.c_void_p) -> None:
+    """It may be running still."""
+    with gpu.active() as call:
+        call.attempt("cuCtxSynchronize")
+        call.attempt("cuGraphExecDestroy", handle)
+
+
+def capture_begin(device: DeviceLike = None, stream: Stream | None = None) -> None:
+    """Record what is given to a stream into a graph from now on, instead of doing it.
+
+    Code of kernels is compiled and loaded as always.  Arrays that are made meanwhile belong to the
+    graph.  Streams that wait for an event of the captured stream are captured too.
+
+    Args:
+        device: the GPU; the current device by default.
+        stream: what to capture; the current stream of the device by default.
+
+    Raises:
+        DeviceError: the device is no GPU (H0805), or the stream is being captured already (H0811).
+        KernelFault: an earlier launch has failed.
+    """
+    chosen = _stream(device, stream)
+    chosen.refuse_capture("a capture")
+    raise_pending(chosen)
+    Capture(chosen).begin()
+
+
+def capture_end(device: DeviceLike = None, stream: Stream | None = None) -> Graph:
+    """End what :func:`capture_begin` began; gives the graph.
+
+    Args:
+        device: as for :func:`capture_begin`.
+        stream: as for :func:`capture_begin`.
+
+    Raises:
+        DeviceError: nothing is being captured there (H0811), or no graph can be made of it (H0808).
+    """
+    chosen = _stream(device, stream)
+    capture = chosen.capture
+    if capture is None or capture.origin is not chosen:
+        message = f"nothing is being captured on {chosen!r}"
+        hint = "capture_begin and capture_end take the same stream"
+        raise DeviceError(Diagnostic("H0811", message, hint=hint))
+    return capture.end()
+
+
+def capture_launch(graph: Graph, stream: Stream | None = None) -> None:
+    """Give a graph to a stream, the current one of its device by default, and return at once.
+
+    Raises:
+        KernelFault: an earlier launch has failed; the graph was not launched.
+        DeviceError: the stream is of another device (H0812) or being captured (H0811).
+    """
+    chosen = current_stream(graph.device) if stream is None else stream
+    if chosen.device != graph.device:
+        raise other_device(f"a graph of '{graph.device}'", f"a stream of '{chosen.device}'")
+    chosen.refuse_capture("the launch of a graph")
+    graph.launch(chosen)
+
+
+def _stream(device: DeviceLike, stream: Stream | None) -> Stream:
+    if stream is not None:
+        return stream
+    return current_stream(cuda_device(device, "graphs are captured on GPUs"))
+
+
+class ScopedCapture:
+    """Captures what is given to a stream inside a ``with``; ``graph`` is there afterwards.
+
+    Args:
+        device: as for :func:`capture_begin`.
+        stream: as for :func:`capture_begin`.
+
+    Attributes:
+        device: the GPU.
+        graph: what was captured; None before, and where the block has failed.
+    """
+
+    def __init__(self, device: DeviceLike = None, stream: Stream | None = None) -> None:
+        self.stream = _stream(device, stream)
+        self.device: Device = self.stream.device
+        self.graph: Graph | None = None
+
+    def __enter__(self) -> ScopedCapture:
+        capture_begin(stream=self.stream)
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is None:
+            self.graph = capture_end(stream=self.stream)
+            return
+        try:
+            capture_end(stream=self.stream)
+        except DeviceError:
+            return  # what went wrong inside is what the user should see

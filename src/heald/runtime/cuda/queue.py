@@ -1,0 +1,452 @@
+"""What launches of a stream leave behind besides memory: faults and prints.
+
+Launches do not wait for their kernels.  A kernel that faults leaves a word in pinned memory of the
+host, which is read wherever the host waits for the GPU and at every launch; prints are read where
+the host waits.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import itertools
+import struct
+import sys
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from threading import Lock, RLock
+from typing import Protocol
+
+import numpy as np
+
+from heald.artifact import Fault, FaultKind, PrintFormat, abi
+from heald.diagnostics import DeviceError, KernelFault, Note
+from heald.runtime.cuda.devices import Gpu, discover, gpu_of
+from heald.runtime.cuda.memory import Bytes, release_pinned
+from heald.runtime.cuda.streams import Stream, not_capturable
+from heald.runtime.device import Device
+from heald.runtime.launch import MAX_RANK
+from heald.runtime.memory import Allocation
+from heald.runtime.printing import CAPACITY, PrintOutput, new_buffer, read_launches
+from heald.runtime.resources import Snapshot
+
+_FAULT_HEAD = struct.Struct("<6q")
+_SLOT = struct.Struct("<10q")
+_NO_FAULT = struct.pack("<4q", abi.NO_THREAD, 0, 0, 0)
+_LOG = struct.Struct("<7q")
+_PORTABLE_AND_MAPPED, _FLAG_SIZE = 3, 8
+_LAST_NUMBER = (1 << 32) - 1
+
+
+class Source(Protocol):
+    """Whoever launches: it knows what the numbers in faults and prints mean."""
+
+    @property
+    def formats(self) -> Mapping[int, PrintFormat]:
+        """Its print statements, by op id."""
+
+    def error(self, fault: Fault, dims: Sequence[int]) -> KernelFault:
+        """The exception for a fault of a launch."""
+
+    def show(self, printed: PrintOutput) -> None:
+        """Write what a launch printed."""
+
+
+_SOURCES: dict[int, Source] = {}
+_NUMBERS = itertools.count(1)
+
+
+def register(source: Source) -> int:
+    """The number of a source, for :meth:`Queue.note`.  Sources are never forgotten."""
+    number = next(_NUMBERS)
+    _SOURCES[number] = source
+    return number
+
+
+class Queue:
+    """Launch numbers, fault record, prints and resource table of one stream or graph.
+
+    Attributes:
+        words: what launch entries read (``abi.QUEUE_OPEN`` and on).
+        address: of the words.
+        stream: the driver's handle of the stream, for a graph of that it was launched on last;
+            None where it is gone.
+        is_abandoned: can nobody launch with it any more?
+        has_printed: may there be something to show?
+    """
+
+    def __init__(self, gpu: Gpu, stream: int | None) -> None:
+        self._gpu = gpu
+        self.stream: int | None = None
+        self.is_abandoned = False
+        self._lock = Lock()
+        self._reading = RLock()
+        self._number = -1
+        self._kept: dict[int, tuple[int, tuple[int, ...]]] | None
+        self._faults = _new_memory(gpu, abi.GPU_FAULT_SIZE)
+        self._prints = 0
+        self.has_printed = False
+        self._table = 0
+        self._known: tuple[weakref.ref[Snapshot], int] | None = None
+        self._records = self._others = 0
+        self._flag = _new_flag(gpu)
+        self._log = np.zeros((abi.LOG_RECORDS, abi.LOG_RECORD_SIZE // 8), np.int64)
+        flag = struct.pack("<q", ctypes.addressof(self._flag))
+        head = bytearray(abi.GPU_FAULT_HEAD)
+        head[: len(_NO_FAULT)] = _NO_FAULT
+        head[abi.GPU_FAULT_FLAG : abi.GPU_FAULT_FLAG + 8] = flag
+        _put(gpu, self._faults, bytes(head))
+        self.words = np.zeros(abi.QUEUE_SIZE // 8, np.int64)
+        self.address = self.words.ctypes.data
+        call = gpu.driver
+        for place, word in {
+            abi.QUEUE_FLAG: ctypes.addressof(self._flag),
+            abi.QUEUE_CONTEXT: gpu.context,
+            abi.QUEUE_FAULT: self._faults,
+            abi.QUEUE_LOG: self._log.ctypes.data,
+            abi.QUEUE_LAUNCH: call.address("cuLaunchKernel"),
+            abi.QUEUE_GET_CONTEXT: call.address("cuCtxGetCurrent"),
+            abi.QUEUE_PUSH_CONTEXT: call.address("cuCtxPushCurrent_v2"),
+            abi.QUEUE_POP_CONTEXT: call.address("cuCtxPopCurrent_v2"),
+        }.items():
+            self.words[place // 8] = word
+        self.serve(stream)
+        gpu.queues.append(self)
+
+    def serve(self, stream: int | None) -> None:
+        """Be the queue of a stream, or of a graph, which keeps all its launches."""
+        self.stream = stream
+        self.is_abandoned = False
+        self._kept = {} if stream is None else None
+        self.words[abi.QUEUE_STREAM // 8] = stream or 0
+        self.open(stream is not None)
+
+    def abandon(self) -> None:
+        """Its stream or graph is gone; what it launched may still run."""
+        self.open(False)
+        self.stream = None
+        self.is_abandoned = True
+
+    # ------------------------------------------------------------------------------- for launches
+
+    @property
+    def faults(self) -> int:
+        """Device address of the fault record."""
+        return self._faults
+
+    def note(self, source: int, dims: Sequence[int]) -> int:
+        """The number of a new launch, which is odd: entries count in even ones."""
+        with self._lock:
+            self._number += 2
+            if self._number > _LAST_NUMBER:
+                self._number = 1
+            number = self._number
+            if self._kept is not None:
+                self._kept[number] = (source, tuple(dims))
+            else:
+                pads = (1,) * (MAX_RANK - len(dims))
+                place = self._log[number % abi.LOG_RECORDS]
+                place[:7] = (number, source, len(dims), *dims, *pads)
+            return number
+
+    def print_buffer(self) -> int:
+        """Device address of the print buffer; nothing else has printed to it, but in a graph."""
+        if not self._prints:
+            self._prints = _new_memory(self._gpu, abi.PRINT_DATA + CAPACITY)
+            _put(self._gpu, self._prints, new_buffer().buffer)
+        elif self.has_printed and self._kept is None:
+            wait_for(self._gpu, self.stream)
+            self.show()
+        self.has_printed = True
+        return self._prints
+
+    def resources(self, snapshot: Snapshot, stream: Stream) -> int:
+        """Device address of the records of a resource table, as launches on ``stream`` see them."""
+        if not self._table:
+            size = abi.RESOURCE_CAPACITY * abi.RESOURCE_SIZE
+            self._table = _new_memory(self._gpu, size)
+            _put(self._gpu, self._table, bytes(size))
+            self.words[abi.QUEUE_RESOURCES // 8] = self._table
+        if not self.knows(snapshot):
+            self._records = max(self._records, 1 + max(snapshot.records, default=-1))
+            used = snapshot.memory.buffer[: self._records * abi.RESOURCE_SIZE]
+            data = np.ascontiguousarray(used)
+            _put(self._gpu, self._table, data, None if stream.capture else stream)
+            self._known = (weakref.ref(snapshot), snapshot.revision)
+        return self._table
+
+    def knows(self, snapshot: Snapshot) -> bool:
+        """Has the GPU the records of a resource table as they are?"""
+        known = self._known
+        if known is None:
+            return False
+        return known[0]() is snapshot and known[1] == snapshot.revision
+
+    @property
+    def has_resources(self) -> bool:
+        """Has some launch used the resource table?"""
+        return bool(self._table)
+
+    def open(self, is_open: bool) -> None:
+        """Whether launch entries may use it."""
+        self.words[abi.QUEUE_OPEN // 8] = is_open
+
+    # ------------------------------------------------------------------------------ for the host
+
+    @property
+    def is_raised(self) -> bool:
+        """Has a launch that ran faulted?"""
+        return self._flag.value != 0
+
+    def collect(self) -> list[KernelFault]:
+        """Show what was printed; gives the faults.  Its work has ended."""
+        with self._reading:
+            if self.has_printed:
+                self.show()
+            return self._take_faults()
+
+    def _take_faults(self) -> list[KernelFault]:
+        found = []
+        while self._flag.value:
+            self._flag.value = 0
+            head = _get(self._gpu, self._faults, _FAULT_HEAD.size)
+            key, count, used, owner, others, _ = _FAULT_HEAD.unpack(head.tobytes())
+            more, self._others = others - self._others, others
+            notes = []
+            if more:
+                threads = "1 thread" if more == 1 else f"{more:,} threads"
+                notes.append(Note(f"{threads} of other launches faulted too, before it was told"))
+            if owner:
+                slots = min(used, abi.GPU_FAULT_SLOTS) * abi.GPU_FAULT_SLOT_SIZE
+                data = _get(self._gpu, self._faults + abi.GPU_FAULT_HEAD, slots)
+                _put(self._gpu, self._faults, _NO_FAULT)
+                found.append(self._error(owner, decode_fault(key, count, data.tobytes()), notes))
+            elif more:
+                found.append(KernelFault(f"{more:,} threads of a launch faulted meanwhile"))
+        return found
+
+    def _error(self, number: int, fault: Fault, notes: Sequence[Note]) -> KernelFault:
+        launch = self._launch(number)
+        if launch is None:
+            return KernelFault(f"a launch long ago has failed: {fault}")
+        source, dims = launch
+        error = _SOURCES[source].error(fault, dims)
+        return with_notes(error, notes)
+
+    def _launch(self, number: int) -> tuple[int, tuple[int, ...]] | None:
+        if self._kept is not None:
+            return self._kept.get(number)
+        found, source, rank, *dims = _LOG.unpack_from(self._log[number % abi.LOG_RECORDS])
+        return (source, tuple(dims[:rank])) if found == number else None
+
+    def show(self) -> None:
+        """Write what its launches have printed.  They have ended."""
+        self.has_printed = self._kept is not None
+        head = _get(self._gpu, self._prints, abi.PRINT_DATA)
+        used = int(head.view(np.int64)[abi.PRINT_USED // 8])
+        dropped = int(head.view(np.int64)[abi.PRINT_DROPPED // 8])
+        if not used and not dropped:
+            return
+        data = _get(self._gpu, self._prints, abi.PRINT_DATA + min(used, CAPACITY))
+        memory = Allocation(0, data.nbytes, data)
+        empty = new_buffer().buffer[: data.nbytes]
+        _put(self._gpu, self._prints, np.ascontiguousarray(empty))
+        for number, printed in read_launches(memory, self._formats).items():
+            launch = self._launch(number)
+            if launch is not None:
+                _SOURCES[launch[0]].show(printed)
+
+    def _formats(self, number: int) -> Mapping[int, PrintFormat]:
+        launch = self._launch(number)
+        return {} if launch is None else _SOURCES[launch[0]].formats
+
+
+def with_notes(error: KernelFault, notes: Sequence[Note]) -> KernelFault:
+    """The same error with more notes."""
+    if not notes:
+        return error
+    first, *rest = error.diagnostics
+    return type(error)(replace(first, notes=(*first.notes, *notes)), *rest)
+
+
+def decode_fault(key: int, count: int, slots: bytes) -> Fault:
+    """The fault of the lowest thread; without index and shape where it found no free slot."""
+    kind = FaultKind(key & ((1 << abi.FAULT_KIND_BITS) - 1))
+    op = key >> abi.FAULT_KIND_BITS & ((1 << abi.FAULT_OP_BITS) - 1)
+    thread = key >> abi.FAULT_THREAD_SHIFT
+    for found, rank, *words in _SLOT.iter_unpack(slots):
+        if found == key:
+            index, shape = words[:MAX_RANK], words[MAX_RANK:]
+            return Fault(kind, op, thread, tuple(index[:rank]), tuple(shape[:rank]), count)
+    return Fault(kind, op, thread, count=count)
+
+
+# ---------------------------------------------------------------------------------------- memory of
+# queues, which lives until the end of the process and is reached whatever is captured.
+
+
+def _new_memory(gpu: Gpu, nbytes: int) -> int:
+    address = ctypes.c_uint64()
+    with gpu.active() as call:
+        call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(nbytes))
+    return address.value
+
+
+def _new_flag(gpu: Gpu) -> ctypes.c_int64:
+    """A word of pinned memory."""
+    place = ctypes.c_void_p()
+    with gpu.active() as call:
+        size, flags = ctypes.c_size_t(_FLAG_SIZE), ctypes.c_uint(_PORTABLE_AND_MAPPED)
+        call("cuMemHostAlloc", ctypes.byref(place), size, flags)
+    assert place.value is not None
+    word = ctypes.c_int64.from_address(place.value)
+    word.value = 0
+    return word
+
+
+def _put(gpu: Gpu, to: int, data: bytes | Bytes, stream: Stream | None = None) -> None:
+    source = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
+    what = (ctypes.c_uint64(to), ctypes.c_void_p(source.ctypes.data))
+    size = ctypes.c_size_t(source.nbytes)
+    if stream is not None:
+        with gpu.active() as call:
+            call("cuMemcpyHtoDAsync_v2", *what, size, stream.handle)
+        return
+    with gpu.aside() as (call, aside):
+        call("cuMemcpyHtoDAsync_v2", *what, size, aside)
+
+
+def _get(gpu: Gpu, place: int, nbytes: int) -> Bytes:
+    out = np.empty(nbytes, np.uint8)
+    if nbytes:
+        with gpu.aside() as (call, aside):
+            to = ctypes.c_void_p(out.ctypes.data)
+            size = ctypes.c_size_t(nbytes)
+            call("cuMemcpyDtoHAsync_v2", to, ctypes.c_uint64(place), size, aside)
+    return out
+
+
+# ------------------------------------------------------------------------------------------ waiting
+
+
+def queue_of(stream: Stream) -> Queue:
+    """The queue of a stream; while it is captured, that of the graph."""
+    if stream.capture is not None:
+        return stream.capture.queue
+    if stream.queue is None:
+        with stream.gpu.lock:
+            if stream.queue is None:
+                made = new_queue(stream.gpu, stream.cuda_stream)
+                weakref.finalize(stream, made.abandon).atexit = False
+                stream.queue = made
+    return stream.queue
+
+
+def has_resources(device: Device, address: int, snapshot: Snapshot) -> bool:
+    """Does the queue at an address show its launches a resource table as it is?"""
+    for queue in gpu_of(device).queues:
+        if queue.address == address:
+            return queue.knows(snapshot)
+    return False
+
+
+def new_queue(gpu: Gpu, stream: int | None) -> Queue:
+    """A queue for a stream, or for a graph; one that was abandoned where there is one."""
+    if not gpu.idle_queues:
+        return Queue(gpu, stream)
+    queue = gpu.idle_queues.pop()
+    queue.serve(stream)
+    gpu.queues.append(queue)
+    return queue
+
+
+def wait_for(gpu: Gpu, stream: int | None) -> None:
+    """Wait for a stream by its handle, or for all of them."""
+    with gpu.active() as call:
+        if stream is None:
+            call("cuCtxSynchronize")
+        else:
+            call("cuStreamSynchronize", ctypes.c_void_p(stream))
+
+
+def deliver(queues: Iterable[Queue]) -> None:
+    """Show what was printed and raise what failed; the work of the queues has ended.
+
+    Raises:
+        KernelFault: the first of them, with what else failed behind it.
+    """
+    errors = [error for queue in queues for error in queue.collect()]
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise type(errors[0])(*(part for error in errors for part in error.parts))
+
+
+def raise_pending(stream: Stream) -> None:
+    """Raise what is known to have failed on a stream; not while something is captured.
+
+    Raises:
+        KernelFault: of a launch before.
+    """
+    queues = _queues_on(stream)
+    if any(queue.is_raised for queue in queues) and not stream.gpu.captures:
+        wait_for(stream.gpu, stream.cuda_stream)
+        deliver(queues)
+
+
+def _queues_on(stream: Stream) -> list[Queue]:
+    """The queue of a stream, and those of the graphs that it ran last."""
+    return [queue for queue in stream.gpu.queues if queue.stream == stream.cuda_stream]
+
+
+def synchronize_stream(stream: Stream) -> None:
+    """Wait for everything given to a stream.
+
+    Raises:
+        KernelFault: a launch on it has failed.
+        DeviceError: it is being captured (H0811), or the driver reports an error.
+    """
+    stream.refuse_capture("waiting for a stream")
+    wait_for(stream.gpu, stream.cuda_stream)
+    release_pinned()
+    deliver(_queues_on(stream))
+
+
+def synchronize_gpu(gpu: Gpu) -> None:
+    """Wait until a GPU has finished everything that was given to it.
+
+    Raises:
+        KernelFault: a launch on it has failed.
+        DeviceError: a stream of it is being captured (H0811), or the driver reports an error.
+    """
+    if not gpu.is_in_use:
+        return
+    if gpu.captures:
+        raise not_capturable("waiting for a device")
+    wait_for(gpu, None)
+    gpu.catch_up()
+    release_pinned()
+    with gpu.lock:
+        known = list(gpu.queues)
+        gone = [queue for queue in known if queue.is_abandoned]
+        gpu.queues = [queue for queue in known if not queue.is_abandoned]
+    try:
+        deliver(known)
+    finally:
+        gpu.idle_queues += gone
+
+
+def report_rest() -> None:
+    """At the end of the process: what nobody has waited for."""
+    if not discover.cache_info().currsize:
+        return
+    for gpu in discover().gpus:
+        if gpu.is_in_use and gpu.driver.is_usable and not gpu.captures:
+            try:
+                synchronize_gpu(gpu)
+            except (KernelFault, DeviceError) as error:
+                sys.stderr.write(f"Heald: nobody waited for a launch that failed: {error}\n")
+
+
+atexit.register(report_rest)

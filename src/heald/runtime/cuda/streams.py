@@ -1,0 +1,402 @@
+"""Streams and events of GPUs, and the current stream of each thread.
+
+Streams made here wait for the legacy stream of CUDA and it for them, so work of other libraries
+that do not use streams is ordered with ours.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from heald.diagnostics import DeviceError, Diagnostic
+from heald.runtime.cuda.devices import Gpu, gpu_of
+from heald.runtime.device import Device, DeviceLike, current_device, get_device
+
+if TYPE_CHECKING:
+    from heald.runtime.cuda.graphs import Capture
+    from heald.runtime.cuda.queue import Queue
+
+_NO_TIMING, _INTERPROCESS = 2, 4
+_NOT_READY = 600
+
+
+def cuda_device(device: DeviceLike, what: str) -> Device:
+    """A device that must be a GPU.
+
+    Raises:
+        DeviceError: it is none (H0805), or as :func:`get_device`.
+    """
+    found = get_device(device)
+    if not found.is_cuda:
+        message = f"{what}: '{found}' is no GPU, and everything on it is done when a call returns"
+        hint = "name a device such as 'cuda:0'"
+        raise DeviceError(Diagnostic("H0805", message, hint=hint))
+    return found
+
+
+class Event:
+    """A point in the work of a stream, which streams and the host can wait for.
+
+    Args:
+        device: the GPU; the current device by default.
+        cuda_event: a handle of the driver that somebody else owns and keeps.
+        enable_timing: whether :func:`get_event_elapsed_time` takes it.
+        interprocess: whether other processes may share it; then without timing.
+
+    Attributes:
+        device: the GPU.
+        cuda_event: the driver's handle.
+
+    Raises:
+        DeviceError: the device is no GPU (H0805).
+    """
+
+    def __init__(
+        self,
+        device: DeviceLike = None,
+        cuda_event: int | None = None,
+        enable_timing: bool = False,
+        interprocess: bool = False,
+    ) -> None:
+        self.device = cuda_device(device, "events are for GPUs")
+        self.capture: Capture | None = None
+        self.has_timing = enable_timing or cuda_event is not None
+        gpu = gpu_of(self.device)
+        if cuda_event is not None:
+            self.cuda_event = int(cuda_event)
+            return
+        if enable_timing and interprocess:
+            message = "an event that processes share has no timing"
+            raise DeviceError(Diagnostic("H0805", message, hint="leave out one of the two"))
+        flags = (0 if enable_timing else _NO_TIMING) | (_INTERPROCESS if interprocess else 0)
+        handle = ctypes.c_void_p()
+        with gpu.active() as call:
+            call("cuEventCreate", ctypes.byref(handle), ctypes.c_uint(flags))
+        assert handle.value is not None
+        self.cuda_event = handle.value
+        weakref.finalize(self, _destroy, gpu, "cuEventDestroy_v2", handle.value).atexit = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Is everything done that came before it?  Also where it was never recorded."""
+        return _is_done(gpu_of(self.device), "cuEventQuery", self.cuda_event)
+
+    def __repr__(self) -> str:
+        return f"<heald event on {self.device}>"
+
+
+class Stream:
+    """Work of a GPU that is done in the order in which it was given.
+
+    Args:
+        device: the GPU; the current device by default.
+        priority: -1 for high, 0 for normal; others are taken as the nearer of the two.
+        cuda_stream: a handle of the driver that somebody else owns and keeps.
+
+    Attributes:
+        device: the GPU.
+        cuda_stream: the driver's handle.
+
+    Raises:
+        DeviceError: the device is no GPU (H0805).
+    """
+
+    def __init__(
+        self, device: DeviceLike = None, priority: int = 0, cuda_stream: int | None = None
+    ) -> None:
+        self.device = cuda_device(device, "streams are for GPUs")
+        gpu = gpu_of(self.device)
+        default = default_stream(self.device)
+        self._start(gpu, cuda_stream, max(-1, min(0, int(priority))))
+        with gpu.lock:
+            gpu.has_many_streams = True
+        # Memory allocated in the order of the default stream must be there for this one.
+        self.wait_stream(default)
+
+    def _start(self, gpu: Gpu, given: int | None, priority: int) -> None:
+        self.capture: Capture | None = None
+        self.queue: Queue | None = None
+        self.gpu = gpu
+        self._mark: Event | None = None
+        self.before: Event | None = None
+        handle = ctypes.c_void_p(given)
+        with gpu.active() as call:
+            if given is None:
+                flags, rank = ctypes.c_uint(0), ctypes.c_int(priority)
+                call("cuStreamCreateWithPriority", ctypes.byref(handle), flags, rank)
+        self.cuda_stream = handle.value or 0
+        gpu.streams.add(self)
+        if given is None:
+            weakref.finalize(self, _retire, gpu, self.cuda_stream).atexit = False
+
+    @classmethod
+    def default(cls, gpu: Gpu) -> Stream:
+        """The stream that work goes to where no other is chosen."""
+        made = object.__new__(cls)
+        made.device = gpu.device
+        made._start(gpu, None, 0)
+        return made
+
+    @property
+    def handle(self) -> ctypes.c_void_p:
+        """What the driver takes."""
+        return ctypes.c_void_p(self.cuda_stream)
+
+    @property
+    def priority(self) -> int:
+        """-1 for high, 0 for normal."""
+        found = ctypes.c_int()
+        with self.gpu.active() as call:
+            call("cuStreamGetPriority", self.handle, ctypes.byref(found))
+        return max(-1, min(0, found.value))
+
+    @property
+    def is_complete(self) -> bool:
+        """Is everything done that was given to it?
+
+        Raises:
+            DeviceError: it is being captured (H0811).
+        """
+        self.refuse_capture("whether a stream is done")
+        return _is_done(self.gpu, "cuStreamQuery", self.cuda_stream)
+
+    @property
+    def is_capturing(self) -> bool:
+        """Is its work recorded into a graph instead of being done?"""
+        state = ctypes.c_int()
+        with self.gpu.active() as call:
+            call("cuStreamIsCapturing", self.handle, ctypes.byref(state))
+        return bool(state.value)
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Put an event after everything given so far; gives the event, a new one by default.
+
+        Raises:
+            DeviceError: the event is of another device (H0812).
+        """
+        event = Event(self.device) if event is None else event
+        if event.device != self.device:
+            raise other_device(f"an event of '{event.device}'", f"a stream of '{self.device}'")
+        with self.gpu.active() as call:
+            call("cuEventRecord", ctypes.c_void_p(event.cuda_event), self.handle)
+        event.capture = self.capture
+        return event
+
+    def wait_event(self, event: Event) -> None:
+        """What is given to it from now on waits for the event, which may be of another device.
+
+        Raises:
+            DeviceError: one of the two belongs to a capture, the other does not (H0811).
+        """
+        joined = event.capture
+        if joined is not None and joined.is_active:
+            joined.join(self)
+        elif self.capture is not None:
+            raise not_capturable("waiting for what was given to a stream before the capture")
+        with self.gpu.active() as call:
+            mark = ctypes.c_void_p(event.cuda_event)
+            call("cuStreamWaitEvent", self.handle, mark, ctypes.c_uint(0))
+
+    def wait_stream(self, other: Stream, event: Event | None = None) -> None:
+        """What is given to it from now on waits for everything given to the other stream so far.
+
+        ``event`` is recorded there; by default one of the other stream's own.
+        """
+        self.wait_event(other.mark() if event is None else other.record_event(event))
+
+    def mark(self) -> Event:
+        """An event of its own, recorded now."""
+        if self._mark is None:
+            self._mark = Event(self.device)
+        return self.record_event(self._mark)
+
+    def refuse_capture(self, what: str) -> None:
+        """Raise where the stream is being captured.
+
+        Raises:
+            DeviceError: H0811.
+        """
+        if self.capture is not None:
+            raise not_capturable(what)
+
+    def __repr__(self) -> str:
+        return f"<heald stream {self.cuda_stream:#x} on {self.device}>"
+
+
+def not_capturable(what: str) -> DeviceError:
+    """The error of something that cannot be part of a graph."""
+    hint = "do it before capture_begin or after capture_end"
+    return DeviceError(Diagnostic("H0811", f"{what} cannot be captured into a graph", hint=hint))
+
+
+def other_device(one: str, other: str) -> DeviceError:
+    """The error of things that belong to different devices."""
+    return DeviceError(Diagnostic("H0812", f"{one} does not go with {other}"))
+
+
+def _is_done(gpu: Gpu, query: str, handle: int) -> bool:
+    with gpu.active() as call:
+        return call.ask(query, ctypes.c_void_p(handle), no=_NOT_READY)
+
+
+def _destroy(gpu: Gpu, function: str, handle: int) -> None:
+    if gpu.driver.is_usable:
+        with gpu.active() as call:
+            call.attempt(function, ctypes.c_void_p(handle))
+
+
+def _retire(gpu: Gpu, stream: int) -> None:
+    """Let a stream go.  Memory that its work uses is freed after that work."""
+    if gpu.driver.is_usable:
+        handle, event = ctypes.c_void_p(stream), ctypes.c_void_p()
+        with gpu.active() as call:
+            call("cuEventCreate", ctypes.byref(event), ctypes.c_uint(_NO_TIMING))
+            call("cuEventRecord", event, handle)
+            call("cuStreamWaitEvent", gpu.own_stream("free"), event, ctypes.c_uint(0))
+            call("cuEventDestroy_v2", event)
+            call("cuStreamDestroy_v2", handle)
+
+
+# ------------------------------------------------------------------------------- current streams
+
+
+class _Chosen(threading.local):
+    """The streams that this thread uses, by device; the default stream elsewhere."""
+
+    def __init__(self) -> None:
+        self.streams: dict[str, Stream] = {}
+
+
+_CHOSEN = _Chosen()
+
+
+def default_stream(device: Device) -> Stream:
+    """The default stream of a GPU, made when it is first asked for."""
+    gpu = gpu_of(device)
+    if gpu.default is None:
+        with gpu.lock:
+            if gpu.default is None:
+                gpu.default = Stream.default(gpu)
+    return gpu.default
+
+
+def current_stream(device: Device) -> Stream:
+    """The stream of a GPU that this thread uses where none is named."""
+    return _CHOSEN.streams.get(device.alias) or default_stream(device)
+
+
+def get_stream(device: DeviceLike = None) -> Stream:
+    """The stream of a GPU that this thread uses where none is named.
+
+    Raises:
+        DeviceError: the device is no GPU (H0805), or unknown.
+    """
+    return current_stream(cuda_device(device, "streams are for GPUs"))
+
+
+def set_stream(stream: Stream | None, device: DeviceLike = None, sync: bool = False) -> None:
+    """Make a stream the one that this thread uses on its device; None is the default stream.
+
+    Args:
+        stream: what to use from now on.
+        device: where; needed only where it is not the device of the stream.
+        sync: let it wait for what was given to the stream used so far.
+
+    Raises:
+        DeviceError: the stream is of another device (H0812), or the device is no GPU (H0805).
+    """
+    if stream is not None and device is None:
+        place = stream.device
+    else:
+        place = cuda_device(device, "streams are for GPUs")
+    if stream is not None and stream.device != place:
+        raise other_device(f"a stream of '{stream.device}'", f"device '{place}'")
+    before = current_stream(place)
+    chosen = default_stream(place) if stream is None else stream
+    if sync and chosen is not before:
+        chosen.wait_stream(before)
+    _CHOSEN.streams[place.alias] = chosen
+
+
+def get_event_elapsed_time(start: Event, end: Event, synchronize: bool = True) -> float:
+    """Milliseconds between two events made with ``enable_timing=True``.
+
+    Args:
+        start: the first.
+        end: the second; of the same device.
+        synchronize: wait for it first.
+
+    Raises:
+        DeviceError: an event without timing (H0805), of another device (H0812), or not recorded
+            (H0808).
+    """
+    if start.device != end.device:
+        raise other_device(f"an event of '{start.device}'", f"one of '{end.device}'")
+    if not (start.has_timing and end.has_timing):
+        hint = "make both with wp.Event(enable_timing=True)"
+        raise DeviceError(Diagnostic("H0805", "an event that keeps no time", hint=hint))
+    elapsed = ctypes.c_float()
+    one, two = ctypes.c_void_p(start.cuda_event), ctypes.c_void_p(end.cuda_event)
+    with gpu_of(start.device).active() as call:
+        if synchronize:
+            call("cuEventSynchronize", two)
+        call("cuEventElapsedTime", ctypes.byref(elapsed), one, two)
+    return elapsed.value
+
+
+def record_event(event: Event | None = None) -> Event:
+    """Put an event after everything given to the current stream; gives the event."""
+    device = current_device() if event is None else event.device
+    return get_stream(device).record_event(event)
+
+
+def wait_event(event: Event) -> None:
+    """Let the current stream wait for an event."""
+    get_stream(event.device if not current_device().is_cuda else None).wait_event(event)
+
+
+def wait_stream(other: Stream, event: Event | None = None) -> None:
+    """Let the current stream wait for everything given to another one."""
+    place = current_device() if current_device().is_cuda else other.device
+    current_stream(place).wait_stream(other, event)
+
+
+class ScopedStream:
+    """Makes a stream the current one of its device, and its device the current one, in a ``with``.
+
+    Args:
+        stream: the stream; None changes nothing.
+        sync_enter: let it wait at the start for what was given to the stream used before.
+        sync_exit: let the stream used before wait at the end for what was given to this one.
+    """
+
+    __slots__ = ("_before", "_enter", "_exit", "stream")
+
+    def __init__(
+        self, stream: Stream | None, sync_enter: bool = True, sync_exit: bool = False
+    ) -> None:
+        self.stream = stream
+        self._enter = sync_enter
+        self._exit = sync_exit
+        self._before: list[tuple[Device, Stream]] = []
+
+    def __enter__(self) -> Stream | None:
+        from heald.runtime.device import set_device
+
+        if self.stream is not None:
+            device = self.stream.device
+            self._before.append((current_device(), current_stream(device)))
+            set_stream(self.stream, device, self._enter)
+            set_device(device)
+        return self.stream
+
+    def __exit__(self, *_: Any) -> None:
+        from heald.runtime.device import set_device
+
+        if self.stream is not None:
+            device, before = self._before.pop()
+            set_stream(before, self.stream.device, self._exit)
+            set_device(device)

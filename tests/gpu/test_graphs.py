@@ -1,0 +1,210 @@
+"""Captured graphs."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import heald as wp
+from heald.diagnostics import DeviceError, OutOfBoundsError
+
+pytestmark = pytest.mark.gpu
+GPU = "cuda:0"
+
+
+@wp.kernel
+def add(a: wp.array(dtype=wp.float32), b: wp.array(dtype=wp.float32)):
+    i = wp.tid()
+    b[i] = a[i] + 1.0
+
+
+@wp.kernel
+def pick(a: wp.array(dtype=wp.float32), at: wp.array(dtype=int), b: wp.array(dtype=wp.float32)):
+    i = wp.tid()
+    b[i] = a[at[i]]
+
+
+@wp.kernel
+def tell(a: wp.array(dtype=wp.float32)):
+    wp.printf("%g\n", a[wp.tid()])
+
+
+@wp.kernel
+def found(grid: wp.uint64, out: wp.array(dtype=int)):
+    n = 0
+    for _ in wp.hash_grid_query(grid, wp.vec3(0.0, 0.0, 0.0), 0.5):
+        n += 1
+    out[wp.tid()] = n
+
+
+def test_a_graph_runs_again_and_again() -> None:
+    a = wp.zeros(100, device=GPU)
+    with wp.ScopedDevice(GPU), wp.ScopedCapture() as capture:
+        for _ in range(10):
+            wp.launch(add, dim=100, inputs=[a, a])
+    assert capture.graph is not None
+    wp.synchronize(GPU)
+    assert (a.numpy() == 0).all()  # nothing has run yet
+    for _ in range(7):
+        wp.capture_launch(capture.graph)
+    assert (a.numpy() == 70).all()
+
+
+def test_arrays_made_inside_live_with_the_graph() -> None:
+    a, out = wp.ones(1000, device=GPU), wp.zeros(1000, device=GPU)
+    wp.capture_begin(GPU)
+    inside = wp.zeros(1000, device=GPU)
+    wp.launch(add, dim=1000, inputs=[a, inside], device=GPU)
+    wp.launch(add, dim=1000, inputs=[inside, out], device=GPU)
+    b = wp.clone(out)
+    wp.launch(add, dim=1000, inputs=[b, b], device=GPU)
+    graph = wp.capture_end(GPU)
+    del inside
+    gc.collect()
+    others = [wp.full(1000, -5.0, device=GPU) for _ in range(20)]
+    for k in range(5):
+        a.fill_(float(k))
+        wp.capture_launch(graph)
+        assert (out.numpy() == k + 2).all()
+        assert (b.numpy() == k + 3).all()
+    assert all((x.numpy() == -5).all() for x in others)
+    del graph, a, others
+    gc.collect()
+    assert (wp.zeros(1000, device=GPU).numpy() == 0).all()
+
+
+def test_kernels_are_compiled_inside_a_capture() -> None:
+    @wp.kernel
+    def fresh(a: wp.array(dtype=wp.float32)):
+        a[wp.tid()] += 2.5
+
+    a = wp.zeros(10, device=GPU)
+    with wp.ScopedCapture(GPU) as capture:
+        wp.launch(fresh, dim=10, inputs=[a], device=GPU)
+    wp.capture_launch(capture.graph)
+    wp.capture_launch(capture.graph)
+    assert (a.numpy() == 5).all()
+
+
+REFUSED: dict[str, Callable[[wp.array], object]] = {
+    "numpy": lambda a: a.numpy(),
+    "element": lambda a: a[3],
+    "array": lambda a: wp.array([1.0, 2.0], device=GPU),
+    "synchronize": lambda a: wp.synchronize(GPU),
+    "stream": lambda a: wp.synchronize_stream(GPU),
+    "begin": lambda a: wp.capture_begin(GPU),
+    "complete": lambda a: wp.get_stream(GPU).is_complete,
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_captured(what: str) -> None:
+    a = wp.zeros(10, device=GPU)
+    with wp.ScopedCapture(GPU) as capture:
+        wp.launch(add, dim=10, inputs=[a, a], device=GPU)
+        with pytest.raises(DeviceError) as caught:
+            REFUSED[what](a)
+        assert caught.value.codes == ("H0811",)
+    wp.capture_launch(capture.graph)
+    assert (a.numpy() == 1).all()
+    with pytest.raises(DeviceError) as caught:
+        wp.capture_end(GPU)
+    assert caught.value.codes == ("H0811",)
+
+
+def test_a_failed_block_leaves_the_stream_usable() -> None:
+    a = wp.zeros(10, device=GPU)
+
+    def fail() -> None:
+        with wp.ScopedCapture(GPU):
+            wp.launch(add, dim=10, inputs=[a, a], device=GPU)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    wp.launch(add, dim=10, inputs=[a, a], device=GPU)
+    assert (a.numpy() == 1).all()
+
+
+def test_two_streams_in_one_graph() -> None:
+    a, b, c = (wp.zeros(1000, device=GPU) for _ in range(3))
+    main, side = wp.get_stream(GPU), wp.Stream(GPU)
+    wp.synchronize(GPU)
+    with wp.ScopedCapture(GPU) as capture:
+        side.wait_stream(main)
+        wp.launch(add, dim=1000, inputs=[a, b], stream=side)
+        wp.launch(add, dim=1000, inputs=[a, c], stream=main)
+        main.wait_stream(side)
+        wp.launch(add, dim=1000, inputs=[b, a], stream=main)
+    assert not side.is_capturing
+    for k in range(4):
+        wp.capture_launch(capture.graph)
+        assert (a.numpy() == 2 * k + 2).all()
+    wp.launch(add, dim=1000, inputs=[a, b], stream=side)
+    wp.synchronize(side)
+    assert (b.numpy() == 9).all()
+
+
+def test_a_fault_inside_a_graph_names_its_launch() -> None:
+    a, b = wp.zeros(10, device=GPU), wp.zeros(10, device=GPU)
+    at = wp.array(np.arange(10, dtype=np.int32), device=GPU)
+    with wp.ScopedCapture(GPU) as capture:
+        wp.launch(add, dim=10, inputs=[a, a], device=GPU)
+        wp.launch(pick, dim=10, inputs=[a, at, b], device=GPU)
+    wp.capture_launch(capture.graph)
+    assert (b.numpy() == 1).all()
+    at.fill_(77)
+    for _ in range(2):
+        wp.capture_launch(capture.graph)
+        with pytest.raises(OutOfBoundsError, match=r"index 77 outside 'a'.*kernel 'pick'"):
+            wp.synchronize(GPU)
+    at.fill_(3)
+    wp.capture_launch(capture.graph)
+    assert (b.numpy() == 4).all()
+
+
+def test_graphs_print(capsys: pytest.CaptureFixture[str]) -> None:
+    a = wp.zeros(2, device=GPU)
+    with wp.ScopedCapture(GPU) as capture:
+        wp.launch(add, dim=2, inputs=[a, a], device=GPU)
+        wp.launch(tell, dim=2, inputs=[a], device=GPU)
+        wp.launch(add, dim=2, inputs=[a, a], device=GPU)
+        wp.launch(tell, dim=1, inputs=[a], device=GPU)
+    for _ in range(2):
+        wp.capture_launch(capture.graph)
+    wp.synchronize(GPU)
+    assert capsys.readouterr().out.split() == ["1", "1", "2", "3", "3", "4"]
+
+
+def test_handles_inside_a_graph() -> None:
+    grid = wp.HashGrid(8, 8, 8, device=GPU)
+    points = wp.zeros(5, dtype=wp.vec3, device=GPU)
+    grid.build(points, radius=0.5)
+    out = wp.zeros(1, dtype=int, device=GPU)
+    with wp.ScopedCapture(GPU) as capture:
+        wp.launch(found, dim=1, inputs=[grid.id, out], device=GPU)
+    wp.capture_launch(capture.graph)
+    assert out.list() == [5]
+    grid.build(wp.zeros(9, dtype=wp.vec3, device=GPU), radius=0.5)
+    wp.capture_launch(capture.graph)
+    assert out.list() == [9]
+
+
+def test_pinned_copies_are_captured() -> None:
+    source = wp.array(np.arange(8, dtype=np.float32), device="cpu", pinned=True)
+    there = wp.zeros(8, device=GPU)
+    back = wp.zeros(8, device="cpu", pinned=True)
+    with wp.ScopedCapture(GPU) as capture:
+        wp.copy(there, source)
+        wp.launch(add, dim=8, inputs=[there, there], device=GPU)
+        wp.copy(back, there)
+    wp.capture_launch(capture.graph)
+    wp.synchronize(GPU)
+    assert back.numpy().tolist() == list(range(1, 9))
+    source.fill_(5.0)
+    wp.capture_launch(capture.graph)
+    wp.synchronize(GPU)
+    assert back.numpy().tolist() == [6.0] * 8

@@ -1,0 +1,162 @@
+"""Arrays of CuPy, torch and numba without a copy, and the streams that they are used on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import heald as wp
+from heald.diagnostics import HealdError, LaunchError, TypingError
+
+pytestmark = pytest.mark.gpu
+GPU = "cuda:0"
+
+
+@wp.kernel
+def twice(a: wp.array(dtype=wp.float32)):
+    i = wp.tid()
+    a[i] = a[i] * 2.0
+
+
+@wp.kernel
+def steps(x: wp.array(dtype=wp.float32), n: int):
+    i = wp.tid()
+    v = x[i]
+    for _ in range(n):
+        v = v * 0.5 + 1.0
+    x[i] = v
+
+
+def test_torch_without_a_copy() -> None:
+    torch = pytest.importorskip("torch")
+    t = torch.arange(6, dtype=torch.float32, device="cuda")
+    for a in (wp.from_torch(t), wp.from_dlpack(t), wp.array(t, copy=False)):
+        assert a.ptr == t.data_ptr()
+        assert a.device == GPU
+        wp.launch(twice, dim=6, inputs=[a], device=GPU)
+    assert t.cpu().tolist() == [8.0 * k for k in range(6)]
+    back = wp.to_torch(a)
+    assert back.data_ptr() == t.data_ptr()
+    other = torch.from_dlpack(wp.full(3, 7.0, device=GPU))
+    assert other.cpu().tolist() == [7.0] * 3
+    assert torch.as_tensor(wp.full(3, 7.0, device=GPU), device="cuda").cpu().tolist() == [7.0] * 3
+
+
+def test_types_and_shapes_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    t = torch.arange(24, dtype=torch.float32, device="cuda").reshape(4, 2, 3)
+    a = wp.from_torch(t, dtype=wp.vec3)
+    assert (a.shape, a.dtype) == ((4, 2), wp.vec3)
+    np.testing.assert_array_equal(a.numpy(), t.cpu().numpy())
+    b = wp.from_torch(t[:, 1], dtype=wp.float32)
+    assert b.strides == (24, 4)
+    np.testing.assert_array_equal(b.numpy(), t[:, 1].cpu().numpy())
+    half = torch.ones(5, dtype=torch.bfloat16, device="cuda")
+    assert wp.from_torch(half).numpy().tolist() == [1.0] * 5
+    assert wp.to_torch(wp.from_torch(half)).dtype is torch.bfloat16
+    assert wp.from_torch(torch.ones(2, dtype=torch.bool, device="cuda")).numpy().tolist() == [1, 1]
+    with pytest.raises(TypingError):
+        wp.from_torch(t, dtype=wp.int32)
+    with pytest.raises(TypingError):
+        wp.from_torch(t, dtype=wp.vec2)
+
+
+def test_a_tensor_stays_alive() -> None:
+    torch = pytest.importorskip("torch")
+    a = wp.from_torch(torch.full((1 << 20,), 3.0, device="cuda"))
+    torch.cuda.empty_cache()
+    others = [torch.zeros(1 << 20, device="cuda") for _ in range(8)]
+    assert (a.numpy() == 3).all()
+    assert len(others) == 8
+    lent = wp.to_torch(wp.full(1 << 20, 4.0, device=GPU))
+    fresh = [wp.zeros(1 << 20, device=GPU) for _ in range(8)]
+    assert bool((lent == 4).all())
+    assert len(fresh) == 8
+
+
+def test_streams_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    side = torch.cuda.Stream()
+    ours = wp.stream_from_torch(side)
+    assert ours.cuda_stream == side.cuda_stream
+    with torch.cuda.stream(side):
+        t = torch.zeros(1 << 16, device="cuda")
+        for _ in range(20):
+            t += 1.0
+        with wp.ScopedStream(wp.stream_from_torch()):
+            a = wp.from_torch(t)
+            wp.launch(twice, dim=1 << 16, inputs=[a], device=GPU)
+        t += 1.0
+    side.synchronize()
+    assert bool((t == 41).all())
+    assert wp.stream_to_torch(ours).cuda_stream == side.cuda_stream
+    torch.cuda.synchronize()
+
+
+def test_work_of_torch_comes_first() -> None:
+    """On a stream that does not wait for others by itself."""
+    torch = pytest.importorskip("torch")
+    side = torch.cuda.Stream()
+    t = torch.zeros(1 << 22, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        for _ in range(50):
+            t += 1.0
+        a = wp.from_torch(t)
+    wp.launch(twice, dim=1 << 22, inputs=[a], device=GPU)
+    assert (a.numpy() == 100).all()
+
+
+def test_cupy() -> None:
+    cupy = pytest.importorskip("cupy")
+    x = cupy.arange(6, dtype=cupy.float32).reshape(2, 3)
+    a = wp.array(x, copy=False)
+    assert a.ptr == x.data.ptr
+    wp.launch(twice, dim=6, inputs=[a.flatten()], device=GPU)
+    assert x.get().tolist() == [[0, 2, 4], [6, 8, 10]]
+    y = cupy.asarray(wp.full((2, 2), 3.0, device=GPU))
+    assert y.get().tolist() == [[3, 3], [3, 3]]
+    assert wp.from_dlpack(x).numpy().tolist() == [[0, 2, 4], [6, 8, 10]]
+    assert cupy.from_dlpack(wp.ones(3, device=GPU)).get().tolist() == [1, 1, 1]
+    copied = wp.array(x)
+    assert copied.ptr != x.data.ptr
+    assert copied.device == GPU
+    there = wp.array(x, device="cpu")
+    assert there.numpy().tolist() == [[0, 2, 4], [6, 8, 10]]
+    assert wp.array(x.T, copy=False).numpy().tolist() == [[0, 6], [2, 8], [4, 10]]
+
+
+def test_numba() -> None:
+    cuda = pytest.importorskip("numba.cuda")
+    x = cuda.to_device(np.arange(4, dtype=np.float32))
+    a = wp.array(x, copy=False)
+    wp.launch(twice, dim=4, inputs=[a], device=GPU)
+    wp.synchronize()
+    assert x.copy_to_host().tolist() == [0, 2, 4, 6]
+    y: Any = cuda.as_cuda_array(wp.ones(3, device=GPU))
+    assert y.copy_to_host().tolist() == [1, 1, 1]
+
+
+def test_what_is_refused() -> None:
+    cupy = pytest.importorskip("cupy")
+    x = cupy.zeros(3, dtype=cupy.complex64)
+    with pytest.raises(TypingError):
+        wp.array(x)
+    with pytest.raises(LaunchError) as caught:
+        wp.array(cupy.zeros(3, dtype=cupy.float32), device="cpu", copy=False)
+    assert caught.value.codes == ("H0704",)
+    with pytest.raises(HealdError):
+        wp.launch(twice, dim=3, inputs=[cupy.zeros(3, dtype=cupy.float32)], device="cpu")
+
+
+def test_capsules_that_nobody_takes() -> None:
+    a = wp.ones(1 << 20, device=GPU)
+    before = wp.get_mempool_used_mem_current(GPU)
+    for _ in range(10):
+        a.__dlpack__()
+        a.__dlpack__(max_version=(1, 0))
+    del a
+    wp.synchronize()
+    assert wp.get_mempool_used_mem_current(GPU) < before

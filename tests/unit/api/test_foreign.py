@@ -1,0 +1,62 @@
+"""How memory of other libraries is read as elements; that of GPUs is tested in ``tests/gpu``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import heald as wp
+from heald.api.foreign import ForeignArray, Tensor, fold, is_on_gpu, take_capsule
+from heald.diagnostics import LaunchError, TypingError
+from heald.runtime import CPU, contiguous_strides
+from heald.types import Matrix, Vector, f32, f64, i32
+
+
+def folded(shape: tuple[int, ...], element: Any, strides: Any = None) -> ForeignArray:
+    steps = contiguous_strides(shape, 4) if strides is None else strides
+    return fold(f32, element, 4096, (shape, steps), CPU, None, False)
+
+
+def test_axes_of_elements_are_the_last_ones() -> None:
+    for element, shape in ((None, (5, 3)), (f32, (5, 3)), (Vector(f32, 3), (5,))):
+        made = folded((5, 3), element)
+        assert made.shape == shape
+        assert made.strides == contiguous_strides((5, 3), 4)[: len(shape)]
+    assert folded((7, 2, 3), Matrix(f32, 2, 3)).shape == (7,)
+    assert folded((3,), Vector(f32, 3)).shape == (1,)
+    assert folded((), None).shape == (1,)
+    assert folded((5, 4), Vector(f32, 4), (64, 4)).strides == (64,)
+
+
+@pytest.mark.parametrize(
+    ("shape", "element", "strides", "why"),
+    [
+        ((5, 3), f64, None, "holds float32, not float64"),
+        ((5, 3), Vector(i32, 3), None, "holds float32"),
+        ((5, 3), Vector(f32, 4), None, "does not divide"),
+        ((3,), Matrix(f32, 3, 3), None, "does not divide"),
+        ((5, 3), Vector(f32, 3), (12, 8), "side by side"),
+    ],
+)
+def test_what_does_not_fit(shape: Any, element: Any, strides: Any, why: str) -> None:
+    with pytest.raises(TypingError, match=why) as caught:
+        folded(shape, element, strides)
+    assert caught.value.codes == ("H0712",)
+
+
+def test_arrays_have_four_dimensions_at_most() -> None:
+    with pytest.raises(LaunchError):
+        folded((2, 2, 2, 2, 2), None)
+
+
+def test_a_tensor_has_the_layout_of_dlpack() -> None:
+    places = [getattr(Tensor, name).offset for name, *_ in Tensor._fields_]
+    assert places == [0, 8, 12, 16, 20, 21, 22, 24, 32, 40]
+
+
+def test_what_lies_on_the_host_is_not_on_a_gpu() -> None:
+    for data in (None, 5, [1.0], np.zeros(3), wp.zeros(3), wp.vec3(), memoryview(b"abc")):
+        assert not is_on_gpu(data)
+    assert callable(take_capsule)
