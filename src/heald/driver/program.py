@@ -25,6 +25,7 @@ from heald.diagnostics import KernelFault
 from heald.driver.analysed import Analysed
 from heald.driver.arguments import Argument, look_up, thread_count
 from heald.driver.cache import ProgramCache, Recipe
+from heald.driver.deep import deeply, is_deep, with_room
 from heald.driver.gpu import (
     GpuVariant,
     architecture_of,
@@ -39,6 +40,7 @@ from heald.driver.prints import print_records
 from heald.driver.simulation import simulated_resources
 from heald.driver.strict import require_proofs
 from heald.driver.variants import Choice, compile_variant, lower, lower_for_gpu, widen
+from heald.interp import Outcome
 from heald.interp import run as interpret
 from heald.ir import Kernel
 from heald.passes import guard
@@ -114,7 +116,7 @@ class Program:
     @property
     def wir(self) -> Kernel:
         """The kernel after the front pipeline, before guards."""
-        return self._analysed.kernel
+        return deeply(lambda: self._analysed.kernel, self.name)
 
     def describe_condition(self) -> str:
         """The launch condition in the user's names, such as ``dim[0] <= a.shape[0]``."""
@@ -134,7 +136,7 @@ class Program:
         """The WIR with guards decided; with ``bounds`` for launches that fulfil the condition."""
         with self._lock:
             if bounds not in self._guarded:
-                self._guarded[bounds] = self._guard(bounds)
+                self._guarded[bounds] = deeply(lambda: self._guard(bounds), self.name)
             return self._guarded[bounds]
 
     def _guard(self, bounds: bool) -> Kernel:
@@ -171,9 +173,8 @@ class Program:
         with self._lock:
             if choice not in self._variants:
                 began = perf_counter()
-                artifact = self._cache.artifact(self._recipe(choice, CPU))
+                artifact = self._artifact(choice, CPU)
                 self._variants[choice] = Variant(artifact, load(artifact))
-                self._analysed.pack()
                 add_making_time(perf_counter() - began)
             return self._variants[choice]
 
@@ -188,11 +189,18 @@ class Program:
         with self._lock:
             if key not in self._gpu_variants:
                 began = perf_counter()
-                artifact = self._cache.artifact(self._recipe(choice, device))
+                artifact = self._artifact(choice, device)
                 self._gpu_variants[key] = load_on_gpu(self.name, artifact, device)
-                self._analysed.pack()
                 add_making_time(perf_counter() - began)
             return self._gpu_variants[key]
+
+    def _artifact(self, choice: Choice, device: Device) -> Artifact:
+        def make() -> Artifact:
+            artifact = self._cache.artifact(self._recipe(choice, device))
+            self._analysed.pack()
+            return artifact
+
+        return deeply(make, self.name)
 
     def _recipe(self, choice: Choice, device: Device) -> Recipe:
         conditions = zip(self.questions, self.conditions, strict=True)
@@ -387,14 +395,21 @@ class Program:
         self, device: Device, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int
     ) -> None:
         kernel = self.guarded(bounds=False)
-        outcome = interpret(
-            kernel,
-            tuple(dims),
-            [argument.simulated() for argument in arguments],
-            block_dim=block_dim,
-            resources=simulated_resources(kernel, device),
-            unchecked=self.safety == "unchecked",
-        )
+        given = [argument.simulated() for argument in arguments]
+        resources = simulated_resources(kernel, device)
+        unchecked = self.safety == "unchecked"
+
+        def simulate() -> Outcome:
+            return interpret(
+                kernel,
+                tuple(dims),
+                given,
+                block_dim=block_dim,
+                resources=resources,
+                unchecked=unchecked,
+            )
+
+        outcome = with_room(simulate) if is_deep(kernel) else simulate()
         print_records(outcome.printed, formats_of(kernel), "")
         for fault in outcome.faults:
             raise error_of(fault, sites_of(kernel), dims, self.name)

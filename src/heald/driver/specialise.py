@@ -9,9 +9,10 @@ from typing import Any
 from heald.codegen import host_target, parallel_launcher
 from heald.config import config
 from heald.driver.cache import analyse
+from heald.driver.deep import deeply
 from heald.driver.program import Program
 from heald.driver.tracing import show_source
-from heald.frontend import Options, lower_call, lower_kernel
+from heald.frontend import Options, lower_call, lower_kernel, read_source
 from heald.interp import Closure, compile_closure
 from heald.ir import Kernel, check
 from heald.library.registry import load_topics, lookup
@@ -49,7 +50,8 @@ def compile_program(
         return wir
 
     chosen = f"{options} {safety=} {name=}"
-    analysed, cache = analyse(function, types, chosen, lower)
+    span = read_source(function).name_span(None)
+    analysed, cache = deeply(lambda: analyse(function, types, chosen, lower), name, span)
     return Program(name, analysed, safety=safety, wide_index=wide_index, cache=cache)
 
 
@@ -62,9 +64,14 @@ def compile_call(
         CompileError: no overload fits, or its body has mistakes.
         HealdError: the function needs what only a launch has.
     """
-    kernel = lower_call(name, functions, types, resolve, Options(strict_fp=config.strict_fp))
-    kernel = run_pipeline(kernel, FRONT, check=config.check)
-    return compile_closure(kernel), kernel.results
+    options = Options(strict_fp=config.strict_fp)
+
+    def compiled() -> tuple[Closure, tuple[Type, ...]]:
+        kernel = lower_call(name, functions, types, resolve, options)
+        kernel = run_pipeline(kernel, FRONT, check=config.check)
+        return compile_closure(kernel), kernel.results
+
+    return deeply(compiled, name)
 
 
 def result_types(
@@ -76,7 +83,7 @@ def result_types(
         CompileError: no overload fits, or its body has mistakes.
     """
     options = Options(strict_fp=config.strict_fp)
-    return lower_call(name, functions, types, resolve, options).results
+    return deeply(lambda: lower_call(name, functions, types, resolve, options).results, name)
 
 
 def warm_up() -> None:

@@ -181,9 +181,11 @@ def _stretch(s: Session, node: ast.Slice, array: Value, axis: int) -> Stretch:
             rounded = s.op("iadd", distance, s.const(i64, abs(step) - 1))
             distance = s.op("idiv", rounded, s.const(i64, abs(step)))
         count = s.op("smax", distance, s.const(i64, 0))
-        for value in wild:
+        for value in reversed(wild):  # a fault shows the start, so it becomes the bound that is bad
             below = s.op("icmp", value, s.const(i64, 0), pred="slt")
             count = s.op("select", below, s.const(i64, -1), count)
+            if value is not start:
+                start = s.op("select", below, value, start)
         return Stretch(start, count, s.const(i64, step))
 
 

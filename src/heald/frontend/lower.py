@@ -15,7 +15,6 @@ from heald.frontend.intrinsics import Arguments
 from heald.frontend.operands import Operand, Refused, Several, Static, Target
 from heald.frontend.session import Frame, Options, Resolver, Session
 from heald.frontend.sources import (
-    FunctionSource,
     declared_parameters,
     has_source,
     is_lambda,
@@ -101,8 +100,6 @@ def lower_kernel(
             s.builder.emit("return")
     except TooManyErrors:
         pass
-    except RecursionError:
-        raise _too_deep(source) from None
     if s.errors:
         raise collect(s.errors)
     body = s.builder.close()
@@ -150,8 +147,6 @@ def lower_call(
         s.report(refused)
     except TooManyErrors:
         pass
-    except RecursionError:
-        raise _too_deep(source) from None
     if s.errors:
         raise collect(s.errors)
     s.builder.emit("return", values)
@@ -164,12 +159,6 @@ def lower_call(
         MappingProxyType(s.names),
         span=s.builder.span,
     )
-
-
-def _too_deep(source: FunctionSource) -> CompileError:
-    message = f"'{source.name}' has an expression or a block that is nested too deep"
-    hint = "bind parts of it to names, or move them into a @wp.func"
-    return CompileError(Diagnostic("H0101", message, source.name_span(None), hint=hint))
 
 
 def _results(s: Session, operand: Operand) -> tuple[Value, ...]:

@@ -14,6 +14,7 @@ from heald.frontend.expressions import condition
 from heald.frontend.indexing import extent_of
 from heald.frontend.intrinsics import check_atomic, thread_indices
 from heald.frontend.loops import for_statement, how_to_set, loop_values, while_statement
+from heald.frontend.nesting import check_nesting
 from heald.frontend.operands import (
     Binding,
     Entry,
@@ -100,10 +101,13 @@ def statement(s: Session, node: ast.stmt) -> bool | None:
         case ast.AugAssign():
             _augmented(s, node)
         case ast.If():
+            check_nesting(s, node)
             return _if(s, node)
         case ast.For():
+            check_nesting(s, node)
             return for_statement(s, node)
         case ast.While():
+            check_nesting(s, node)
             return while_statement(s, node)
         case ast.Break() | ast.Continue():
             return _leave_loop(s, node)

@@ -111,6 +111,30 @@ def test_negative_runtime_indices_are_out_of_bounds(i: int) -> None:
     assert not a.any()
 
 
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ("n:", -2),
+        (":n", -2),
+        ("1:n", -2),
+        ("::3", None),
+        (":n:3", -2),
+        ("4:n:-1", -2),
+        ("n::-1", -2),
+        ("n:m", -2),
+        ("m:n", -3),
+        ("5:", None),
+    ],
+)
+def test_the_bound_of_a_slice_that_is_negative_is_told(part: str, told: int | None) -> None:
+    kernels = cell(
+        "@wp.kernel\ndef k(a: wp.array(dtype=float, ndim=2), n: int, m: int):\n"
+        f"    view = a[1, {part}]\n    if len(view) > 0:\n        view[0] = 1.0\n"
+    )
+    faults = launch(kernels["k"], 1, np.zeros((3, 4), np.float32), -2, -3).faults
+    assert [fault.index for fault in faults] == ([] if told is None else [(1, told)])
+
+
 BOUNDS = [None, -6, -5, -3, -1, 0, 1, 4, 5, 7]
 
 
