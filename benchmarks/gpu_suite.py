@@ -23,6 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gpu_cold
 import numpy as np
 
 import heald as wp
@@ -51,42 +52,75 @@ def waves(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     y[i] = wp.sin(x[i]) * wp.exp(x[i])
 
 
-def milliseconds(run: Callable[[], object], repeats: int) -> float:
-    """The median time of a call; every launch waits for its kernel."""
-    run()
+@wp.kernel
+def four(
+    a: wp.array(dtype=float),
+    b: wp.array(dtype=float),
+    c: wp.array(dtype=float),
+    d: wp.array(dtype=float),
+):
+    """Four arrays."""
+    i = wp.tid()
+    d[i] = a[i] + b[i] * c[i]
+
+
+@wp.kernel
+def nothing(n: int):
+    """What a launch costs the GPU."""
+
+
+def microseconds(run: Callable[[], object], count: int = 500) -> float:
+    """The median time of giving a launch to the GPU, over rounds that do not fill its queue."""
     times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
+    for _ in range(20):
         run()
+        wp.synchronize(DEVICE)
+        start = time.perf_counter()
+        for _ in range(count):
+            run()
+        times.append((time.perf_counter() - start) / count)
+    wp.synchronize(DEVICE)
+    return statistics.median(times) * 1e6
+
+
+def graph_milliseconds(kernel: wp.Kernel, inputs: list[object], launches: int = 1000) -> float:
+    """The median time of a captured graph, from its launch to its end."""
+    with wp.ScopedCapture(DEVICE) as capture:
+        for _ in range(launches):
+            wp.launch(kernel, dim=32, inputs=inputs, device=DEVICE)
+    times = []
+    for _ in range(22):
+        wp.synchronize(DEVICE)
+        start = time.perf_counter()
+        wp.capture_launch(capture.graph)
+        wp.synchronize_stream(DEVICE)
         times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
+    return statistics.median(times[2:]) * 1e3
 
 
 def figures() -> dict[str, float]:
     """Wall times of compiling and launching, times of the GPU for what kernels do."""
     with wp.ScopedDevice(DEVICE):
-        start = time.perf_counter()
-        add.prepare()
-        cold = (time.perf_counter() - start) * 1e3
-        small = [wp.ones(32, dtype=float) for _ in range(3)]
+        small = [wp.ones(32, dtype=float) for _ in range(4)]
+        for _ in range(4):
+            wp.launch(four, dim=32, inputs=small)
+        launch = microseconds(lambda: wp.launch(four, dim=32, inputs=small[:3], outputs=small[3:]))
+        recorded = microseconds(wp.launch(four, dim=32, inputs=small, record_cmd=True).launch)
+        graph = graph_milliseconds(four, [*small])
+        empty = graph_milliseconds(nothing, [1])
         arrays = [wp.ones(STREAM, dtype=float) for _ in range(3)]
         x = wp.array(np.linspace(-3.0, 3.0, 1 << 22, dtype=np.float32))
-        start = time.perf_counter()
-        waves.prepare()
-        warm = (time.perf_counter() - start) * 1e3
-        launch = milliseconds(lambda: wp.launch(add, dim=32, inputs=small), 2000)
-        command = wp.launch(add, dim=32, inputs=small, record_cmd=True)
-        recorded = milliseconds(command.launch, 2000)
         wp.launch(add, dim=STREAM, inputs=arrays)
         assert float(arrays[2][STREAM - 1]) == 2.0
         stream = on_the_gpu(add, STREAM, arrays, Choice(bounds=True, unit=True))
         guarded = on_the_gpu(add, STREAM, arrays, Choice())
         wave = on_the_gpu(waves, 1 << 22, [x, wp.empty_like(x)], Choice(bounds=True, unit=True))
     return {
-        "first kernel of a process, ms": cold,
-        "second kernel, ms": warm,
-        "launch of 3 arrays and wait, us": launch * 1e3,
-        "recorded launch and wait, us": recorded * 1e3,
+        **gpu_cold.figures(),
+        "launch of 4 arrays, us": launch,
+        "recorded launch of 4 arrays, us": recorded,
+        "graph of 1000 launches of 4 arrays, ms": graph,
+        "graph of 1000 empty launches, ms": empty,
         "c = a + b over 2^28, GB/s": 12 * STREAM / stream / 1e6,
         "the same with all guards, GB/s": 12 * STREAM / guarded / 1e6,
         "sin(x) exp(x) over 2^22, Gelem/s": (1 << 22) / wave / 1e6,

@@ -137,20 +137,19 @@ def _enqueued(
 ) -> bool:
     """Give a launch to a GPU through an entry, if one takes it."""
     if stream is None:
-        place = get_device(device)
-        if not place.is_cuda:
-            return False
-        stream = current_stream(place)
-    elif device is not None or type(stream) is not Stream:
-        return False
-    queue, place = stream.queue, stream.device
-    if queue is None:
+        wanted = current_device() if device is None else device
+    elif device is None and type(stream) is Stream:
+        wanted = stream.device
+    else:
         return False
     for entry in entries:
-        if entry.device is place and (
-            entry.call(dim, block_dim, inputs, outputs, queue.address) is None
-        ):
-            return True
+        place = entry.device
+        if (wanted is place or wanted == place.alias) and place is not CPU:
+            queue = (stream or current_stream(place)).queue
+            if queue is not None and (
+                entry.call(dim, block_dim, inputs, outputs, queue.address) is None
+            ):
+                return True
     return False
 
 

@@ -88,9 +88,10 @@ def compile_for_gpu(lowered: Kernel, condition: LaunchCondition, device: Device)
         CompileError: the kernel uses what GPUs do not have.
         DeviceError: the GPU is too old.
     """
-    target = cuda_target(architecture_of(device))
-    artifact = build(lowered, target, wide=widen_for_gpu(lowered), condition=condition)
-    return replace(artifact, code=assemble_on(gpu_of(device), artifact.code))
+    arch = architecture_of(device)
+    wide = widen_for_gpu(lowered)
+    artifact = build(lowered, cuda_target(arch), wide=wide, condition=condition)
+    return replace(artifact, code=assemble_on(gpu_of(device), artifact.code, arch))
 
 
 def load_on_gpu(name: str, artifact: Artifact, device: Device) -> GpuVariant:

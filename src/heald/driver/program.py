@@ -217,7 +217,8 @@ class Program:
         return Recipe(name, condition, lambda: self._checked(choice), make, compile_kernel)
 
     def prepare(self) -> None:
-        """Compile the variants for dense arrays that do not overlap, for the current device.
+        """Compile the variants for dense arrays that do not overlap, for the current device; for a
+        GPU only the one for launches that fulfil the launch condition.
 
         Launches with others, such as every second column of one, compile theirs when they come.
         With ``safety="strict"`` it also waits for the prover.
@@ -226,11 +227,12 @@ class Program:
             self._strict_gate().prepare()
         device, asked = current_device(), self.questions
         dense = Choice(unit="unit" in asked, apart="apart" in asked)
-        for choice in (dense, replace(dense, bounds=True))[: 1 + ("bounds" in asked)]:
-            if device.is_cuda:
-                self.gpu_variant(choice, device)
-            else:
-                self.variant(choice)
+        choices = (dense, replace(dense, bounds=True))[: 1 + ("bounds" in asked)]
+        if device.is_cuda:
+            self.gpu_variant(choices[-1], device)
+            return
+        for choice in choices:
+            self.variant(choice)
 
     @property
     def questions(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""PTX to machine code: by ``ptxas`` where it is installed, else by the driver."""
+"""PTX to machine code: by ``ptxas``, by the driver, or by NVIDIA's linker library."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from threading import Lock
 
 from heald.diagnostics import DeviceError, Diagnostic, InternalError
 from heald.runtime.cuda.devices import Gpu, discover
+from heald.runtime.cuda.jit_link import find_jit_link
 
 _PTX_INPUT = 1
 _ERROR_LOG, _ERROR_LOG_SIZE = 5, 6
@@ -70,12 +72,32 @@ def _by_ptxas(program: str, ptx: bytes, arch: str) -> tuple[bytes, str]:
         return target.read_bytes(), done.stderr
 
 
-def assemble_on(gpu: Gpu, ptx: bytes) -> bytes:
-    """A cubin for a GPU of this machine, by its driver.
+_DRIVER = Lock()
+"""Held by the one thread for which the driver makes code; it serves no second one meanwhile."""
+
+
+def assemble_on(gpu: Gpu, ptx: bytes, arch: str = "") -> bytes:
+    """A cubin for a GPU of this machine.
+
+    Its driver makes it; while it is busy for another thread, NVIDIA's linker library does where it
+    is installed and the architecture is given.
 
     Raises:
         InternalError: the PTX is refused.
     """
+    if not _DRIVER.acquire(blocking=False):
+        library = find_jit_link(gpu.driver.version) if arch else None
+        cubin = None if library is None else library.assemble(ptx, arch)
+        if cubin is not None:
+            return cubin
+        _DRIVER.acquire()
+    try:
+        return _by_driver(gpu, ptx)
+    finally:
+        _DRIVER.release()
+
+
+def _by_driver(gpu: Gpu, ptx: bytes) -> bytes:
     log = ctypes.create_string_buffer(_LOG_SIZE)
     options = (ctypes.c_int * 2)(_ERROR_LOG, _ERROR_LOG_SIZE)
     values = (ctypes.c_void_p * 2)(ctypes.addressof(log), _LOG_SIZE)

@@ -285,7 +285,10 @@ def default_stream(device: Device) -> Stream:
 
 def current_stream(device: Device) -> Stream:
     """The stream of a GPU that this thread uses where none is named."""
-    return _CHOSEN.streams.get(device.alias) or default_stream(device)
+    try:
+        return _CHOSEN.streams[device.alias]
+    except KeyError:
+        return _CHOSEN.streams.setdefault(device.alias, default_stream(device))
 
 
 def get_stream(device: DeviceLike = None) -> Stream:

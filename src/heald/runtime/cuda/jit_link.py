@@ -1,0 +1,70 @@
+"""NVIDIA's linker library, which makes machine code of PTX on many cores at once.
+
+It is part of the CUDA toolkit, of the package ``nvidia-nvjitlink`` and of torch.  Where it is
+missing, the driver does the work, one kernel after the other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_NAMES = ("libnvJitLink.so.13", "libnvJitLink.so.12")
+_PTX = 2
+_FUNCTIONS = ("Create", "AddData", "Complete", "GetLinkedCubinSize", "GetLinkedCubin", "Destroy")
+
+
+class JitLink:
+    """The library, loaded."""
+
+    def __init__(self, library: Any) -> None:
+        self._calls = {name: getattr(library, f"nvJitLink{name}") for name in _FUNCTIONS}
+        major, minor = ctypes.c_uint(), ctypes.c_uint()
+        library.nvJitLinkVersion(ctypes.byref(major), ctypes.byref(minor))
+        self.version = (major.value, minor.value)
+
+    def assemble(self, ptx: bytes, arch: str) -> bytes | None:
+        """A cubin, or None where the library refuses the PTX."""
+        calls, handle, size = self._calls, ctypes.c_void_p(), ctypes.c_size_t()
+        options = (ctypes.c_char_p * 1)(f"-arch={arch}".encode())
+        if calls["Create"](ctypes.byref(handle), ctypes.c_uint32(1), options):
+            return None
+        try:
+            text = ptx + b"\0"
+            given = (text, ctypes.c_size_t(len(text)), b"kernel.ptx")
+            if calls["AddData"](handle, ctypes.c_int(_PTX), *given) or calls["Complete"](handle):
+                return None
+            if calls["GetLinkedCubinSize"](handle, ctypes.byref(size)):
+                return None
+            cubin = ctypes.create_string_buffer(size.value)
+            return None if calls["GetLinkedCubin"](handle, cubin) else cubin.raw
+        finally:
+            calls["Destroy"](ctypes.byref(handle))
+
+
+@cache
+def find_jit_link(driver_version: int) -> JitLink | None:
+    """The library whose code a driver (13000 for CUDA 13.0) takes, if there is one."""
+    for place in _places():
+        try:
+            found = JitLink(ctypes.CDLL(place))
+        except (OSError, AttributeError):
+            continue
+        if found.version[0] <= driver_version // 1000:
+            return found
+    return None
+
+
+def _places() -> Iterator[str]:
+    yield from _NAMES
+    spec = importlib.util.find_spec("nvidia")
+    folders = [Path(p) for p in (spec.submodule_search_locations or ())] if spec else []
+    for folder in folders:
+        yield from sorted(map(str, folder.glob("*/lib/libnvJitLink.so.*")), reverse=True)
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
+    yield from (str(Path(home) / "lib64" / name) for name in _NAMES)
