@@ -12,7 +12,7 @@ import pytest
 
 import heald as wp
 from heald.diagnostics import HealdError
-from heald.runtime.cuda import devices
+from heald.runtime.cuda import devices, streams
 from heald.runtime.cuda.devices import Discovery, Gpu
 from heald.runtime.device import Device
 
@@ -92,6 +92,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Fake:
     fake: Any = Fake()
     gpu = Gpu(fake, Device("cuda:0", "a GPU", "cuda"))
     monkeypatch.setattr(devices, "discover", lambda: Discovery((gpu,)))
+    monkeypatch.setattr(streams, "_CHOSEN", streams._Chosen())
     return fake
 
 
