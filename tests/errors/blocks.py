@@ -36,6 +36,38 @@ def large_tiles(a: wp.array(dtype=float)):
 
 
 @wp.kernel
+def only_the_first(a: wp.array(dtype=float)):
+    if wp.thread_index() == 0:
+        wp.block_sync()  #~ H0408
+
+
+wp.launch(only_the_first, dim=2, inputs=[wp.zeros(2, dtype=float)])
+
+
+@wp.kernel
+def early(a: wp.array(dtype=float)):
+    t = wp.thread_index()
+    if t % 2 == 1:
+        return
+    for k in range(3):
+        wp.block_sync()  #~ H0408
+    if wp.any(a[t] > 0.0, scope="block"):  #~ H0408
+        a[t] = 0.0
+
+
+wp.launch(early, dim=2, inputs=[wp.zeros(2, dtype=float)])
+
+
+@wp.kernel
+def rounds(a: wp.array(dtype=float)):
+    for k in range(wp.tid() // 4):
+        wp.block_sync()  #~ H0408
+
+
+wp.launch(rounds, dim=2, inputs=[wp.zeros(2, dtype=float)])
+
+
+@wp.kernel
 def shapes(a: wp.array(dtype=float), n: int):
     x = wp.shared_array(n, float)  #~ H0107
     y = wp.shared_array((2, 0), float)  #~ H0107

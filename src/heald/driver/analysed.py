@@ -18,6 +18,7 @@ from heald.ir import Kernel, dump_kernels, load_kernels
 from heald.ops import TABLE
 from heald.passes import FRONT, Verdict, analyse_intervals, run_pipeline
 from heald.passes.layout import apart_condition, unit_condition
+from heald.passes.refuse_divergence import refuse_divergence
 
 _HEAD = struct.Struct("<HHIII")
 _FORMAT = 3
@@ -51,8 +52,13 @@ class Analysed:
 
     @classmethod
     def of(cls, wir: Kernel) -> Analysed:
-        """Run the front pipeline and the analysis on what the front end made."""
+        """Run the front pipeline and the analysis on what the front end made.
+
+        Raises:
+            CompileError: some threads of every block miss a barrier (H0408).
+        """
         kernel = run_pipeline(wir, FRONT, check=config.check, trace=trace())
+        refuse_divergence(kernel)
         intervals = analyse_intervals(kernel)
         conditions = intervals.conditional, unit_condition(kernel), apart_condition(kernel)
         made = cls(kernel.rank, *conditions, None)

@@ -14,6 +14,7 @@ from typing import Any
 from heald.artifact import Symbol
 from heald.ir import MAX_RANK, MEMORY, Kernel, Op, Region, Value, walk
 from heald.ops import TABLE, Handled
+from heald.ops.threads import synchronises_block
 from heald.passes.facts import DIVISIONS
 from heald.proof import arrays, loops
 from heald.proof.bits import Bits
@@ -483,6 +484,10 @@ def _nothing(ex: Executor, op: Op) -> None:
 
 
 def _block(ex: Executor, op: Op) -> None:
+    """What other threads give is anything.  A barrier orders accesses of different threads, and all
+    of a block must come to it, of which a generic thread knows nothing."""
+    if synchronises_block(op):
+        raise Beyond(op, "threads of a block that wait for each other")
     ex.found.blocks.append(op)
     for value in op.results:
         ex.env[value] = ex.unknown(value.type, op.name, op)
