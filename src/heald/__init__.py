@@ -61,8 +61,9 @@ _PLACES = {
     "api.intrinsics": "tid block_dim static constant printf expect_eq expect_neq expect_near "
     "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch "
     "atomic_cas",
-    "api.blocks": "thread_index block_index shared_array block_sync shuffle_idx shuffle_up "
-    "shuffle_down shuffle_xor ballot any all",
+    "library.blocks": "reduce_sum reduce_min reduce_max",
+    "api.blocks": "thread_index block_index block_threads shared_array block_sync shuffle_idx "
+    "shuffle_up shuffle_down shuffle_xor ballot any all",
     "api.values": f"{_VALUES} vec mat",
     "api.constants": "e E half_pi HALF_PI inf INF ln10 LN10 ln2 LN2 log10e LOG10E log2e LOG2E "
     "nan NAN phi PHI pi PI tau TAU",

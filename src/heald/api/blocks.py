@@ -23,6 +23,13 @@ def block_index() -> int:
     kernels_only("block_index")
 
 
+@intrinsic("block_threads")
+def block_threads() -> int:
+    """How many threads this block has, int32: ``wp.block_dim()``, in the last block of a launch
+    perhaps fewer."""
+    kernels_only("block_threads")
+
+
 @intrinsic("shared_array")
 def shared_array(shape: Any, dtype: Any) -> Any:
     """An array that the threads of a block share: ``s = wp.shared_array(256, float)``.

@@ -196,18 +196,14 @@ def _phase_lines(body: Body) -> list[str]:
     flag = count = ""
     if body.checked:
         flag = w.ins(f"getelementptr i8, ptr {_FLAGS}, i64 {index}")
-        known = w.ins(f"load i8, ptr {flag}, align 1")
-        w.do(f"store i1 {w.ins(f'trunc i8 {known} to i1')}, ptr {FAULTED}")
+        _recall_fault(body, flag)
     if body.prints:
         count = w.ins(f"getelementptr i64, ptr {_COUNTS}, i64 {index}")
         w.do(f"store i64 {w.ins(f'load i64, ptr {count}, align 8')}, ptr {PRINTED}")
     emit_region(body, body.kernel.body, Targets(w.join("finish")))
     w.place = "" if body.locations is None else body.locations.at(body.kernel.span)
     if body.checked:
-        now = faults.has_faulted(body)
-        w.do(f"store i8 {w.ins(f'zext i1 {now} to i8')}, ptr {flag}, align 1")
-        some = w.ins(f"load i1, ptr {_ANY}")
-        w.do(f"store i1 {w.ins(f'or i1 {some}, {now}')}, ptr {_ANY}")
+        _note_fault(body, flag)
     if body.prints:
         w.do(f"store i64 {w.ins(f'load i64, ptr {PRINTED}')}, ptr {count}, align 8")
     w.do("ret void")
@@ -217,3 +213,28 @@ def _phase_lines(body: Body) -> list[str]:
     if body.prints:
         head += printing.counter_allocas()
     return ["entry:", *(f"  {line}" for line in head), "  br label %begin", *w.lines]
+
+
+def _recall_fault(body: Body, flag: str) -> None:
+    """A thread that has faulted in an earlier phase has done so; mostly none of the block has."""
+    w = body.writer
+    look, go = w.label("recall"), w.label("go")
+    w.do(f"store i1 false, ptr {FAULTED}")
+    w.branch(w.ins(f"xor i1 {w.ins(f'load i1, ptr {_ANY}')}, true"), go, look, likely=True)
+    w.start(look)
+    known = w.ins(f"load i8, ptr {flag}, align 1")
+    w.do(f"store i1 {w.ins(f'trunc i8 {known} to i1')}, ptr {FAULTED}")
+    w.do(f"br label %{go}")
+    w.start(go)
+
+
+def _note_fault(body: Body, flag: str) -> None:
+    """At the end of a phase: later ones know of a fault."""
+    w = body.writer
+    note, go = w.label("note"), w.label("go")
+    w.branch(w.ins(f"xor i1 {faults.has_faulted(body)}, true"), go, note, likely=True)
+    w.start(note)
+    w.do(f"store i8 1, ptr {flag}, align 1")
+    w.do(f"store i1 true, ptr {_ANY}")
+    w.do(f"br label %{go}")
+    w.start(go)

@@ -8,10 +8,10 @@ from heald.frontend.conversions import as_value
 from heald.frontend.intrinsics import Arguments, element_type, intrinsic, static_shape
 from heald.frontend.operands import Operand, Static, describe
 from heald.frontend.session import Session
-from heald.ir import Value
+from heald.ir import MAX_RANK, Value
 from heald.ir.core import Op
 from heald.ops.threads import SCOPES
-from heald.types import Array, Scalar, b1, i32, size_of
+from heald.types import Array, Scalar, b1, i32, i64, size_of
 
 SHARED_BYTES = 48 * 1024
 """What the shared arrays of a kernel may take: as much as any GPU gives to a block unasked."""
@@ -36,6 +36,20 @@ def _thread_index(s: Session, arguments: Arguments) -> Operand:
 def _block_index(s: Session, arguments: Arguments) -> Operand:
     arguments.bind(s, (), 0)
     return s.op("block_index", type=s.options.index)
+
+
+@intrinsic("block_threads")
+def _block_threads(s: Session, arguments: Arguments) -> Operand:
+    """Of the last block what the launch has left for it."""
+    arguments.bind(s, (), 0)
+    total = s.const(i64, 1)
+    for axis in range(MAX_RANK):
+        (extent,) = s.builder.emit("launch_dim", (), (i64,), axis=axis)
+        total = s.op("imul", total, extent)
+    size = s.op("sext", s.op("block_dim"), type=i64)
+    first = s.op("imul", s.op("block_index", type=i64), size)
+    left = s.op("smin", s.op("isub", total, first), size)
+    return s.op("trunc", left, type=i32)
 
 
 # -- shared memory and barriers --------------------------------------------------------------------

@@ -96,6 +96,21 @@ def static(value: Any) -> Any:
     return value
 
 
+@m.intrinsic("shared_array")
+def shared_array(shape: Any, dtype: Any) -> Any:
+    """An array of the block."""
+
+
+@m.intrinsic("block_sync")
+def block_sync() -> None:
+    """A barrier."""
+
+
+@m.intrinsic("block_threads")
+def block_threads() -> Any:
+    """How many threads the block has."""
+
+
 __all__ = [
     "Anything",
     "Arr",
@@ -115,6 +130,8 @@ __all__ = [
     "Vec",
     "Xform",
     "bfloat16",
+    "block_sync",
+    "block_threads",
     "bool_",
     "float16",
     "float32",
@@ -124,6 +141,7 @@ __all__ = [
     "int32",
     "int64",
     "m",
+    "shared_array",
     "static",
     "uint8",
     "uint16",

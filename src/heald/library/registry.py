@@ -16,6 +16,7 @@ from types import FunctionType, MappingProxyType
 from typing import Any, NoReturn
 
 import heald.library
+from heald.diagnostics import Diagnostic, LaunchError
 
 _NO_TOPICS = frozenset({"registry", "language"})
 
@@ -204,6 +205,32 @@ def builtin(
 def helper(function: FunctionType) -> Helper:
     """Marks a function of the kernel language that is no builtin."""
     return Helper(function)
+
+
+class Collective:
+    """A function in which threads work together: kernels call it, and no test runs it alone."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.name = function.__name__
+        self.__doc__ = function.__doc__
+        self.__heald_overloads__: tuple[FunctionType, ...] = (function,)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        """Refuse: kernels call it."""
+        raise LaunchError(Diagnostic("H0713", f"wp.{self.name}() can be called in kernels only"))
+
+
+_COLLECTIVES: dict[tuple[str, str], Collective] = {}
+
+
+def collective(function: FunctionType) -> Collective:
+    """Enters an overload of a function in which threads work together."""
+    key = function.__module__, function.__name__
+    known = _COLLECTIVES.get(key)
+    if known is None:
+        return _COLLECTIVES.setdefault(key, Collective(function))
+    known.__heald_overloads__ += (function,)
+    return known
 
 
 def lookup(name: str) -> Builtin | None:

@@ -1,0 +1,203 @@
+"""Random kernels whose threads work together, free of races and of parted barriers by what they are
+made of."""
+
+from __future__ import annotations
+
+import random
+
+SHARED = 64
+"""Elements of the shared arrays: blocks are no larger."""
+
+
+class Source:
+    """One kernel as text: ``kernel(v, w)`` with int32 and float32 arrays of an element a thread."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._lines: list[str] = []
+        self._depth = 1
+        self._loops = 0
+        self._budget = self._random.randint(6, 16)
+        self._pick = self._random.choice
+        for line in (
+            "i = wp.tid()",
+            "t = wp.thread_index()",
+            "here = wp.block_threads()",
+            f"s = wp.shared_array({SHARED}, int)",
+            f"f = wp.shared_array({SHARED}, float)",
+            "bins = wp.shared_array(4, int)",
+            "a = v[i]",
+            "b = i % 7",
+            "c = t",
+            "x = w[i]",
+            "y = x * 0.5",
+        ):
+            self._say(line)
+        self._block(whole=True)
+        self._say("v[i] = a + 3 * b - c")
+        self._say("w[i] = x - y")
+
+    def text(self) -> str:
+        """The module."""
+        head = ["import heald as wp", "", "", "@wp.kernel"]
+        head.append("def kernel(v: wp.array(dtype=int), w: wp.array(dtype=float)):")
+        return "\n".join([*head, *self._lines]) + "\n"
+
+    def _say(self, line: str) -> None:
+        self._lines.append("    " * self._depth + line)
+
+    # -- expressions -------------------------------------------------------------------------------
+
+    def _integer(self, depth: int = 0) -> str:
+        kind = self._random.randrange(8)
+        if kind < 3 or depth > 2:
+            return self._pick("abct")
+        if kind == 3:
+            return str(self._random.randint(-3, 9))
+        left, right = self._integer(depth + 1), self._integer(depth + 1)
+        return f"({left} {self._pick(['+', '-', '&', '^', '*'])} {right})"
+
+    def _float(self) -> str:
+        left, right = (
+            self._pick("xy"),
+            self._pick(["x", "y", "0.75", f"float({self._pick('abc')} % 16)"]),
+        )
+        return f"({left} {self._pick('+-*')} {right})"
+
+    def _condition(self) -> str:
+        if self._random.random() < 0.2:
+            return f"{self._float()} > 0.25"
+        test = self._pick([" % 3 == 0", " % 2 == 1", " > 4", " < 20"])
+        return f"{self._integer()}{test}"
+
+    def _uniform(self) -> str:
+        """A condition that is the same for a block."""
+        return self._pick(
+            [
+                f"wp.any({self._condition()}, scope='block')",
+                f"wp.all({self._condition()}, 'block')",
+                f"wp.reduce_sum({self._pick('abc')} % 5) % 2 == 0",
+                "wp.block_index() % 2 == 0",
+                "here > 20",
+            ]
+        )
+
+    # -- statements --------------------------------------------------------------------------------
+
+    def _block(self, *, whole: bool, loop: bool = False) -> None:
+        """Statements; ``whole`` says that all threads of the block run them."""
+        count = self._random.randint(1, 4)
+        for _ in range(count):
+            self._budget -= 1
+            self._statement(whole=whole)
+        if loop and not whole and self._random.random() < 0.4:
+            self._inside(f"if {self._condition()}:", [self._pick(["break", "continue"])])
+
+    def _inside(self, head: str, lines: list[str]) -> None:
+        self._say(head)
+        self._depth += 1
+        for line in lines:
+            self._say(line)
+        self._depth -= 1
+
+    def _statement(self, *, whole: bool) -> None:
+        plain = [self._assign, self._shuffle, self._warp_vote, self._warp_reduce]
+        nested = [self._branch, self._varying_loop] if self._budget > 0 and self._depth < 5 else []
+        if whole:
+            plain += [self._exchange, self._exchange, self._histogram, self._block_reduce]
+            if nested:
+                nested += [self._agreed_branch, self._agreed_loop, self._waiting_loop]
+        self._pick(plain + nested)()
+
+    def _assign(self) -> None:
+        if self._random.random() < 0.7:
+            self._say(f"{self._pick('abc')} = {self._integer()}")
+        else:
+            self._say(f"{self._pick('xy')} = {self._float()}")
+
+    def _shuffle(self) -> None:
+        mode = self._pick(["up", "down", "xor", "idx"])
+        name = self._pick("abcxy")
+        value = self._integer() if name in "abc" else self._float()
+        self._say(
+            f"{name} = wp.shuffle_{mode}({value}, {self._pick(['1', '2', '5', 'b % 8', '31'])})"
+        )
+
+    def _warp_vote(self) -> None:
+        vote = self._pick(["any", "all"])
+        if self._random.random() < 0.5:
+            self._say(f"a = a + int(wp.bit_count(wp.ballot({self._condition()})))")
+        else:
+            self._inside(f"if wp.{vote}({self._condition()}):", [f"b = {self._integer()}"])
+
+    def _warp_reduce(self) -> None:
+        how = self._pick(["sum", "min", "max"])
+        self._say(f"x = wp.reduce_{how}({self._float()}, scope='warp') * 0.125")
+
+    def _block_reduce(self) -> None:
+        how = self._pick(["sum", "min", "max"])
+        if self._random.random() < 0.5:
+            self._say(f"y = wp.reduce_{how}({self._float()}) * 0.125")
+        else:
+            self._say(f"c = wp.reduce_{how}({self._integer()})")
+
+    def _exchange(self) -> None:
+        index = f"wp.abs({self._integer()} % here) % here"
+        if self._random.random() < 0.5:
+            self._say(f"s[t] = {self._integer()}")
+            self._say("wp.block_sync()")
+            self._say(f"{self._pick('abc')} = s[{index}]")
+        else:
+            self._say(f"f[here - 1 - t] = {self._float()}")
+            self._say("wp.block_sync()")
+            self._say(f"{self._pick('xy')} = f[{index}]")
+        self._say("wp.block_sync()")
+
+    def _histogram(self) -> None:
+        self._inside("if t < 4:", ["bins[t] = 0"])
+        if self._random.random() < 0.3:
+            self._inside("if here < 4:", ["bins[3] = 0", "bins[2] = 0", "bins[1] = 0"])
+        else:
+            self._inside("for k9 in range(here, 4):", ["bins[k9] = 0"])
+        self._say("wp.block_sync()")
+        self._inside(f"if {self._condition()}:", [f"bins[{self._integer()} & 3] += 1"])
+        self._say("wp.block_sync()")
+        self._say("c = bins[a & 3]")
+        self._say("wp.block_sync()")
+
+    # -- control -----------------------------------------------------------------------------------
+
+    def _nest(self, head: str, *, whole: bool, loop: bool = False) -> None:
+        self._say(head)
+        self._depth += 1
+        self._block(whole=whole, loop=loop)
+        self._depth -= 1
+
+    def _branch(self) -> None:
+        self._nest(f"if {self._condition()}:", whole=False)
+        if self._random.random() < 0.5:
+            self._nest("else:", whole=False)
+
+    def _agreed_branch(self) -> None:
+        self._nest(f"if {self._uniform()}:", whole=True)
+        if self._random.random() < 0.5:
+            self._nest("else:", whole=True)
+
+    def _varying_loop(self) -> None:
+        self._loops += 1
+        self._nest(f"for k{self._loops} in range(({self._integer()}) & 3):", whole=False, loop=True)
+
+    def _agreed_loop(self) -> None:
+        self._loops += 1
+        end = self._pick(["2", "3", "wp.block_index() % 3", "here // 16"])
+        self._nest(f"for k{self._loops} in range({end}):", whole=True)
+
+    def _waiting_loop(self) -> None:
+        self._loops += 1
+        name = f"n{self._loops}"
+        self._say(f"{name} = 0")
+        self._say(f"while {name} < 4 and wp.any({name} + (t + b) % 3 < 3, scope='block'):")
+        self._depth += 1
+        self._block(whole=True)
+        self._say(f"{name} += 1")
+        self._depth -= 1

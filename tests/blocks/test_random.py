@@ -1,0 +1,46 @@
+"""Random kernels whose threads work together leave the same bits on every device."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from blocks.sources import SHARED, Source
+
+import heald as wp
+
+FIRST = int(os.environ.get("HEALD_MEANING_SEED", "0"))
+COUNT = int(os.environ.get("HEALD_BLOCK_KERNELS", "12"))
+
+
+def load(path: Path, seed: int) -> Any:
+    path.write_text(Source(seed).text(), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(f"random_blocks_{seed}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+def leave(kernel: Any, device: str, seed: int) -> list[bytes]:
+    """What a launch with a last block that is not full leaves."""
+    random = np.random.default_rng(seed)
+    size = int(random.choice([8, 32, 40, SHARED]))
+    count = int(random.integers(1, 4 * size))
+    v = random.integers(-20, 60, count).astype(np.int32)
+    w = random.random(count, dtype=np.float32)
+    arrays = [wp.array(v, dtype=int, device=device), wp.array(w, dtype=float, device=device)]
+    wp.launch(kernel, dim=count, inputs=arrays, device=device, block_dim=size)
+    return [a.numpy().tobytes() for a in arrays]
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def test_the_same_bits(seed: int, device: str, tmp_path: Path) -> None:
+    kernel = load(tmp_path / f"random_blocks_{seed}.py", seed)
+    assert leave(kernel, device, seed) == leave(kernel, "sim", seed)
