@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -94,8 +95,11 @@ def test_where_a_fault_is_raised(way: str) -> None:
 
 def test_the_first_launch_that_failed_is_told_and_the_others_counted() -> None:
     a, out = data()
-    wp.launch(shifted, dim=64, inputs=[a, 0, out], device=GPU)
-    wp.launch(steps, dim=64, inputs=[a, 1_000_000], device=GPU)  # so that none has run too early
+    for by in (0, 1, 0, 1):
+        wp.launch(shifted, dim=64, inputs=[a, by, out], device=GPU)
+        with contextlib.suppress(OutOfBoundsError):
+            wp.synchronize()
+    wp.launch(steps, dim=64, inputs=[a, 5_000_000], device=GPU)  # so that none has run too early
     for by in (9, 5, 60):
         wp.launch(shifted, dim=64, inputs=[a, by, out], device=GPU)
     with pytest.raises(OutOfBoundsError, match="thread 55 of") as caught:

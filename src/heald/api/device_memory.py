@@ -149,6 +149,8 @@ def cuda_interface(
 ) -> dict[str, Any]:
     """Memory of a GPU as CuPy, numba and torch take it (version 3), axes of vectors last; it is
     ready when what the current stream was given so far is done."""
+    stream = gpu.current_stream(device)
+    gpu.raise_pending(stream)
     t = numpy_dtype(element)
     shape, strides = layout
     inner = contiguous_strides(t.shape, t.base.itemsize)
@@ -156,7 +158,7 @@ def cuda_interface(
         "data": (0 if 0 in shape else ptr, read_only),
         "shape": shape + t.shape,
         "strides": strides + inner,
-        "stream": gpu.current_stream(device).cuda_stream,
+        "stream": stream.cuda_stream,
         "typestr": t.base.str,
         "version": 3,
     }

@@ -19,7 +19,7 @@ from heald.api.casting import scalar_of
 from heald.api.struct import spell
 from heald.diagnostics import DeviceError, Diagnostic, TypingError
 from heald.runtime import Device, contiguous_strides, get_device
-from heald.runtime.cuda import Event, current_stream, gpu_of
+from heald.runtime.cuda import Event, current_stream, gpu_of, raise_pending
 from heald.types import BY_NAME, Scalar, Struct, leaves, numpy_dtype, size_of
 from heald.types.descriptors import Element
 
@@ -148,6 +148,7 @@ def let_wait(device: Device, stream: int | None) -> None:
     if stream == -1 or stream == ours.cuda_stream:
         return
     ours.refuse_capture("sharing an array")
+    raise_pending(ours)
     handle, event = ctypes.c_void_p(stream or 1), ours.record_event()
     with ours.gpu.active() as call:
         mark = ctypes.c_void_p(event.cuda_event)

@@ -1,6 +1,7 @@
 """Copies from, to and within GPUs, in the order of the current stream.
 
-Only copies from a GPU to the host are waited for.
+Only copies from a GPU to the host are waited for.  All raise what is known to have failed before on
+their stream, and are then not done.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from heald.runtime.cuda.devices import gpu_of
 from heald.runtime.cuda.memory import Bytes, PinnedMemory
-from heald.runtime.cuda.queue import synchronize_stream
+from heald.runtime.cuda.queue import raise_pending, synchronize_stream
 from heald.runtime.cuda.streams import Event, Stream, current_stream
 from heald.runtime.device import Device
 
@@ -53,6 +54,7 @@ def write(
     source = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
     stream = stream or current_stream(device)
     stream.refuse_capture("a copy from memory of the host that is not pinned")
+    raise_pending(stream)
     if source.nbytes:
         with stream.gpu.active() as call:
             places = (ctypes.c_uint64(ptr), ctypes.c_void_p(source.ctypes.data))
@@ -69,6 +71,7 @@ def write_pinned(
 ) -> None:
     """Begin a copy of pinned memory of the host to a GPU."""
     stream = stream or current_stream(device)
+    raise_pending(stream)
     with stream.gpu.active() as call:
         places = (ctypes.c_uint64(ptr), ctypes.c_void_p(start))
         call("cuMemcpyHtoDAsync_v2", *places, ctypes.c_size_t(nbytes), stream.handle)
@@ -85,6 +88,7 @@ def read_pinned(
 ) -> None:
     """Begin a copy of a GPU's memory to pinned memory of the host."""
     stream = stream or current_stream(device)
+    raise_pending(stream)
     with stream.gpu.active() as call:
         places = (ctypes.c_void_p(start), ctypes.c_uint64(ptr))
         call("cuMemcpyDtoHAsync_v2", *places, ctypes.c_size_t(nbytes), stream.handle)
@@ -101,6 +105,7 @@ def _pinned_in_use(memory: PinnedMemory, stream: Stream) -> None:
 def copy(device: Device, dest: int, source: int, nbytes: int, stream: Stream | None = None) -> None:
     """Copy bytes that do not overlap within a GPU."""
     stream = stream or current_stream(device)
+    raise_pending(stream)
     if nbytes:
         with stream.gpu.active() as call:
             places = (ctypes.c_uint64(dest), ctypes.c_uint64(source))
@@ -118,6 +123,8 @@ def copy_between(
     (device, dest), (origin, place) = to, source
     stream = stream or current_stream(device)
     other = current_stream(origin)
+    raise_pending(stream)
+    raise_pending(other)
     if not nbytes:
         return
     stream.wait_stream(other)
@@ -136,6 +143,7 @@ def fill(
         return False
     name, word = _SETTERS[len(pattern)]
     stream = stream or current_stream(device)
+    raise_pending(stream)
     if count:
         with stream.gpu.active() as call:
             value = word(int.from_bytes(pattern, "little"))

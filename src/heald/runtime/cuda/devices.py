@@ -25,6 +25,23 @@ _NAME_SIZE = 256
 _NON_BLOCKING = 1
 
 
+class Active:
+    """Makes a context that of the thread inside a ``with``; one object serves all threads."""
+
+    __slots__ = ("_context", "_driver")
+
+    def __init__(self, driver: Driver, context: ctypes.c_void_p) -> None:
+        self._driver = driver
+        self._context = context
+
+    def __enter__(self) -> Driver:
+        self._driver("cuCtxPushCurrent_v2", self._context)
+        return self._driver
+
+    def __exit__(self, *_: object) -> None:
+        self._driver.attempt("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+
+
 class Gpu:
     """What a ``cuda`` device stands for; its primary context is made when it is first used.
 
@@ -59,6 +76,7 @@ class Gpu:
         self.queues: list[Queue] = []
         self.idle_queues: list[Queue] = []
         self._context: ctypes.c_void_p | None = None
+        self._active: Active | None = None
         self._own: dict[str, ctypes.c_void_p] = {}
         self._late: deque[Callable[[], None]] = deque()
 
@@ -105,23 +123,20 @@ class Gpu:
         """Has anything of this process used it?"""
         return self._context is not None
 
-    @contextmanager
-    def active(self) -> Iterator[Driver]:
+    def active(self) -> Active:
         """Its primary context is that of this thread inside a ``with``; gives the driver.
 
         Afterwards the thread has the context that it had, which may be that of other libraries.
         """
-        call = self.driver
-        with self.lock:
-            if self._context is None:
-                context = ctypes.c_void_p()
-                call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._handle)
-                self._context = context
-        call("cuCtxPushCurrent_v2", self._context)
-        try:
-            yield call
-        finally:
-            call.attempt("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+        if self._active is None:
+            with self.lock:
+                if self._context is None:
+                    context = ctypes.c_void_p()
+                    self.driver("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._handle)
+                    self._context = context
+                    self._active = Active(self.driver, context)
+        assert self._active is not None
+        return self._active
 
     def own_stream(self, purpose: str) -> ctypes.c_void_p:
         """A stream of our own for one purpose; it waits for nobody unless told to."""

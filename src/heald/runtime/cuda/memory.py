@@ -87,12 +87,11 @@ def _free(gpu: Gpu, address: int, pooled: bool) -> None:
         gpu.later(lambda: _free_now(gpu, address))
         return
     with gpu.active() as call, gpu.lock:
-        streams = list(gpu.streams)
-        if _has_one_order(gpu) and len(streams) == 1:
-            call.attempt("cuMemFreeAsync", ctypes.c_uint64(address), streams[0].handle)
+        if _has_one_order(gpu) and gpu.default is not None:
+            call.attempt("cuMemFreeAsync", ctypes.c_uint64(address), gpu.default.handle)
             return
         last = gpu.own_stream("free")
-        for stream in streams:
+        for stream in list(gpu.streams):
             event = stream.mark() if stream.capture is None else stream.before
             if event is not None:
                 call.attempt("cuStreamWaitEvent", last, ctypes.c_void_p(event.cuda_event), _WAIT)

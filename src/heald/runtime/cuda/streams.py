@@ -99,6 +99,7 @@ class Stream:
     Attributes:
         device: the GPU.
         cuda_stream: the driver's handle.
+        handle: the same as the driver takes it.
 
     Raises:
         DeviceError: the device is no GPU (H0805).
@@ -128,6 +129,7 @@ class Stream:
                 flags, rank = ctypes.c_uint(0), ctypes.c_int(priority)
                 call("cuStreamCreateWithPriority", ctypes.byref(handle), flags, rank)
         self.cuda_stream = handle.value or 0
+        self.handle = ctypes.c_void_p(self.cuda_stream)
         gpu.streams.add(self)
         if given is None:
             weakref.finalize(self, _retire, gpu, self.cuda_stream).atexit = False
@@ -139,11 +141,6 @@ class Stream:
         made.device = gpu.device
         made._start(gpu, None, 0)
         return made
-
-    @property
-    def handle(self) -> ctypes.c_void_p:
-        """What the driver takes."""
-        return ctypes.c_void_p(self.cuda_stream)
 
     @property
     def priority(self) -> int:
