@@ -39,7 +39,7 @@ from heald.driver.hints import add_making_time
 from heald.driver.prints import print_records
 from heald.driver.simulation import simulated_resources
 from heald.driver.strict import require_proofs
-from heald.driver.variants import Choice, compile_variant, lower, lower_for_gpu, widen
+from heald.driver.variants import Choice, compile_variant, lower_for_cpu, lower_for_gpu, widen
 from heald.interp import Outcome
 from heald.interp import run as interpret
 from heald.ir import Kernel
@@ -144,8 +144,8 @@ class Program:
         return guard(self.wir, proofs=proofs, bounds=bounds, safety=self.safety)
 
     def lowered(self, choice: Choice) -> Kernel:
-        """What the scalar code generator takes."""
-        return lower(self._checked(choice))
+        """What the scalar code generator for CPUs takes."""
+        return lower_for_cpu(self._checked(choice))
 
     def lowered_for_gpu(self, choice: Choice, arch: str) -> Kernel:
         """What the code generator for GPUs takes."""
@@ -213,7 +213,9 @@ class Program:
             return compile_variant(kernel, condition)
 
         name = f"{target_name(device)} {choice.name}" if device.is_cuda else choice.name
-        make = partial(lower_for_gpu, arch=architecture_of(device)) if device.is_cuda else lower
+        make = lower_for_cpu
+        if device.is_cuda:
+            make = partial(lower_for_gpu, arch=architecture_of(device))
         return Recipe(name, condition, lambda: self._checked(choice), make, compile_kernel)
 
     def prepare(self) -> None:

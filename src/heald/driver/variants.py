@@ -13,6 +13,7 @@ from heald.passes import SCALAR_CPU, run_pipeline
 from heald.passes.coalesce import coalesce
 from heald.passes.coarsen import coarsen
 from heald.passes.meetings import shares_block
+from heald.passes.own_updates import own_updates
 from heald.passes.pipelines import BLOCKS, WARPS, WIDE_CPU
 from heald.passes.split_phases import split_phases
 
@@ -46,6 +47,14 @@ def lower(kernel: Kernel) -> Kernel:
     if shares_block(kernel):
         kernel = run_pipeline(kernel, BLOCKS, check=config.check, trace=trace())
     return kernel
+
+
+def lower_for_cpu(kernel: Kernel) -> Kernel:
+    """The same for a CPU, where updates of what belongs to one thread take no atomics."""
+    lowered = lower(kernel)
+    if shares_block(kernel):
+        return lowered
+    return run_pipeline(lowered, (own_updates,), check=config.check, trace=trace())
 
 
 def widen(lowered: Kernel) -> Kernel:

@@ -586,7 +586,10 @@ def _dynamic_write(s: Session, place: Place, value: Value) -> Value:
 
 
 def update_atomically(s: Session, node: ast.AST, place: Place, kind: str, operand: Operand) -> None:
-    """``a[i] op= v`` on shared memory, leaf by leaf; the right side was rounded before."""
+    """``a[i] op= v`` on shared memory, leaf by leaf; the right side was rounded before.
+
+    It is atomic among the threads of its launch only.
+    """
     root = place.root
     assert isinstance(root, ElementRoot)
     assert isinstance(root.array.type, Array)
@@ -594,7 +597,9 @@ def update_atomically(s: Session, node: ast.AST, place: Place, kind: str, operan
         value = widen(s, node, s.as_number(node, operand), place.type)
         name = f"atomic_{kind}"
         if place.type is root.array.type.dtype:
-            s.builder.emit(name, (root.array, *root.indices, value), (place.type,))
+            at = (root.array, *root.indices, value)
+            s.builder.emit(name, at, (place.type,), scope="launch")
             return
         for k, x in zip(place.leaves, s.builder.parts(value), strict=True):
-            s.builder.emit(name, (root.array, *root.indices, x), (x.type,), leaf=k)
+            at = (root.array, *root.indices, x)
+            s.builder.emit(name, at, (x.type,), leaf=k, scope="launch")

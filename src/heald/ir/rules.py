@@ -206,6 +206,8 @@ def _store(op: Op) -> Answer:
 
 
 def _atomic(op: Op) -> Answer:
+    if op.attrs.get("scope", "launch") != "launch":
+        return f"attribute scope is {op.attrs['scope']!r}, not 'launch'"
     count = 2 if op.name == "atomic_cas" else 1
     element = _element(op, count)
     if isinstance(element, str):

@@ -107,7 +107,7 @@ _OPS = (
     *(
         StructuralOp(
             f"atomic_{kind}",
-            f"%old = atomic_{kind} %a, %i..., {operands} [leaf=k, guard=b, id=n]",
+            f"%old = atomic_{kind} %a, %i..., {operands} [leaf=k, scope=s, guard=b, id=n]",
             f"Atomic {meaning}; gives the old value.  A composite element goes leaf by leaf.",
         )
         for kind, operands, meaning in (

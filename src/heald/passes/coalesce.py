@@ -283,6 +283,11 @@ def _inside(op: Op) -> list[Op]:
     return [inner for region in op.regions for inner in walk(region)]
 
 
+def is_commutative(op: Op, t: Scalar) -> bool:
+    """May the lanes of an atomic on elements of type ``t`` be combined before they meet memory?"""
+    return op.name in _UNORDERED_ATOMICS and t.is_integer
+
+
 def is_scattered(op: Op, uniformity: Uniformity, dense: bool) -> bool:
     """Is this an access whose elements do not follow each other from lane to lane?"""
     if op.name not in ("load", "store") and op.name not in ATOMICS:
@@ -291,8 +296,12 @@ def is_scattered(op: Op, uniformity: Uniformity, dense: bool) -> bool:
     assert isinstance(array.type, Array)
     index = op.operands[1 : 1 + array.type.ndim]
     steps = [uniformity.steps.get(v) for v in index]
-    if array.type.space == "local" or op.name in ATOMICS:
-        return any(step != 0 for step in steps) or op.name in ATOMICS
+    together = uniformity.is_uniform(array) and all(step == 0 for step in steps)
+    if op.name in ATOMICS:
+        t = op.result.type
+        return not (together and isinstance(t, Scalar) and is_commutative(op, t))
+    if array.type.space == "local":
+        return any(step != 0 for step in steps)
     if not uniformity.is_uniform(array):
         return True
     if all(step == 0 for step in steps):

@@ -10,6 +10,7 @@ from heald.artifact import Apart, ArrayPlace, LaunchCondition, Unit
 from heald.ir import Kernel, walk
 from heald.passes.array_roots import array_roots, written_roots
 from heald.passes.facts import space_of
+from heald.passes.own_updates import find_own_updates
 from heald.passes.uniformity import find_late
 from heald.types import Array, leaves, size_of
 
@@ -34,11 +35,12 @@ def apart_condition(kernel: Kernel) -> LaunchCondition:
     """What the kernel writes overlaps nothing else that it uses, and itself nowhere.
 
     Always true, so that there is no variant of this kind, for a kernel that loads nothing after a
-    store: no load of it could move.  The same holds for one with many arrays: launches compare all
-    pairs of them.
+    store, as no load of it could move, and has no update that could do without atomics.  The same
+    holds for one with many arrays: launches compare all pairs of them.
     """
     late = find_late(kernel, frozenset())
-    if not any(op.name == "load" and space_of(op) != "local" for op in late):
+    moves = any(op.name == "load" and space_of(op) != "local" for op in late)
+    if not moves and not find_own_updates(kernel):
         return LaunchCondition()
     found = written_roots(kernel, array_roots(kernel))
     arrays = array_places(kernel)

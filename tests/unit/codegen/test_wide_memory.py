@@ -29,6 +29,8 @@ from heald.types import (
     numpy_dtype,
     u8,
     u16,
+    u32,
+    u64,
 )
 
 pytestmark = pytest.mark.cpu
@@ -369,6 +371,22 @@ def test_atomics_whose_old_value_nobody_reads(kind: str, place: str) -> None:
         return [at, rng.integers(-99, 99, n), rng.integers(-99, 99, 24)]
 
     agree(m.done(), make, counts=(1, 8, 17))
+
+
+@pytest.mark.parametrize("t", [i8, u8, i32, u32, u64], ids=str)
+@pytest.mark.parametrize("kind", ["add", "sub", "min", "max", "and", "or", "xor"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_lanes_meet_in_one_integer(kind: str, t: Scalar, inside: bool) -> None:
+    m = Make(n=i32, x=Array(t, 1), y=Array(t, 1))
+    i = m.tid()
+    value = m.load(m.x, i)
+    m.if_(odd(m, i), lambda: (m.atomic(kind, m.y, m.n, value), [])[1])
+
+    def make(n: int) -> list[Any]:
+        x = np.random.default_rng(3).integers(0, 256, n).astype(numpy_dtype(t))
+        return [1 if inside else 7, x, np.full(3, 77, numpy_dtype(t))]
+
+    agree(m.done(), make, counts=(1, 8, 17, 40), same_memory=False)
 
 
 def test_one_float_atomic_keeps_the_order_of_threads() -> None:

@@ -21,6 +21,7 @@ from heald.codegen.wide.bounds import bounds_of, fault_words, lanes_inside
 from heald.codegen.wide.checks import checked, record
 from heald.codegen.wide.places import Access, first_address, lane_addresses
 from heald.ir import ATOMICS, Op
+from heald.passes.coalesce import is_commutative
 from heald.passes.facts import is_guarded
 from heald.types import Scalar, b1, size_of
 
@@ -226,12 +227,16 @@ def _last_lane(body: WideBody) -> str:
 
 
 def emit_atomic(body: WideBody, op: Op) -> None:
-    """An atomic whose old value nobody reads: lane by lane, the first one first."""
+    """An atomic whose old value nobody reads: lane by lane, the first one first, or at once."""
     assert op.name in ATOMICS
     access = Access.of(body, op)
 
     def run() -> list[str]:
-        _update_lanes(body, op, access)
+        t, _ = element(op)
+        if access.is_shared_address(body) and is_commutative(op, t):
+            _update_shared(body, op, access)
+        else:
+            _update_lanes(body, op, access)
         return []
 
     if not is_guarded(op) or op in body.ahead:
@@ -248,6 +253,39 @@ def emit_atomic(body: WideBody, op: Op) -> None:
             return run()
 
     checked(body, op, good, run, fail, [])
+
+
+def _update_shared(body: WideBody, op: Op, access: Access) -> None:
+    """One atomic for all lanes that run, which meet in one element.
+
+    Integers may be combined in any order.
+    """
+    w = body.writer
+    t, offset = element(op)
+    given = body.vector(op.operands[-1])
+    kind = op.name.removeprefix("atomic_")
+    ordered = f"{'s' if t.kind == 'i' else 'u'}{kind}"
+    reduction = {"sub": "add", "min": ordered, "max": ordered}.get(kind, kind)
+    scalar = scalar_type(t)
+    whole, name = f"<{body.width} x {scalar}>", f"{reduction}.v{body.width}{scalar}"
+    end = None
+    if body.mask is not None:
+        some, end = w.label("some"), w.label("updated")
+        w.branch(w.ins(f"icmp ne i64 {body.bits_of(body.mask)}, 0"), some, end)
+        w.start(some)
+        given = body.chosen(body.mask, whole, given, body.spread(scalar, str(_neutral(kind, t))))
+    one = w.ins(f"call {scalar} @llvm.vector.reduce.{name}({whole} {given})")
+    w.width = 1
+    update(body, op, t, first_address(body, access, offset), [one])
+    w.width = body.width
+    if end is not None:
+        w.do(f"br label %{end}")
+        w.start(end)
+
+
+def _neutral(kind: str, t: Scalar) -> int:
+    """What changes nothing."""
+    return {"and": -1, "min": t.highest, "max": t.lowest}.get(kind, 0)
 
 
 def _update_lanes(body: WideBody, op: Op, access: Access) -> None:
