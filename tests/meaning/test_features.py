@@ -39,6 +39,29 @@ def early(x: float, n: int):
 
 
 @wp.func
+def root(x: int):
+    k = 0
+    while True:
+        if k * k >= x:
+            return k
+        k += 1
+
+
+@wp.func
+def countdown(x: float, n: int):
+    if x > 1.0e3:
+        return x
+    while True:
+        while True:
+            n -= 1
+            if n < 3:
+                break
+        if n < 0:
+            return x
+        x += 1.0
+
+
+@wp.func
 def pair(x: int, y: int):
     if x > y:
         return y, x
@@ -246,6 +269,33 @@ FEATURES = {
             D[i, a] = t
         t = A[i]
         B[i, 2] = t
+        """,
+    "unrolled loops that are left": """
+        s = 0
+        for u in range(3):
+            for v in wp.static(range(5)):
+                if v == 1:
+                    continue
+                if C[i] % 6 == u + v:
+                    s += 1000
+                    break
+                for w in range(10):
+                    if w > v:
+                        break
+                    s += 1
+            s += 7
+        D[i, 0] = s
+        t = 0
+        for v in wp.static(range(4)):
+            if v == 2:
+                break
+            t = t * 10 + v + C[i]
+        D[i, 1] = t
+        """,
+    "functions that end in a loop without end": """
+        D[i, 0] = root(C[i] % 50) + 10 * root(-5)
+        x = B[i, 0]
+        B[i, 1] = countdown(x, C[i] % 7)
         """,
     "conditions that write": """
         D[i, 0] = 0

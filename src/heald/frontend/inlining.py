@@ -69,13 +69,6 @@ def inline(
         s.frame, s.builder.span = caller, span
 
 
-def _how_to_return(body: Sequence[ast.stmt]) -> str:
-    match body[-1]:
-        case ast.While(test=ast.Constant(value=True)):
-            return "add a return behind the loop: threads that leave an array also leave loops"
-    return "add a return at the end"
-
-
 def _identity(operand: Operand) -> object:
     return operand.type if isinstance(operand, Value) else operand
 
@@ -101,7 +94,7 @@ def _scoped(
                         "H0110",
                         f"some path of '{function.__name__}' returns nothing",
                         "control reaches the end of this function",
-                        hint=_how_to_return(body),
+                        hint="add a return at the end",
                     )
                 s.builder.emit("return")
             break

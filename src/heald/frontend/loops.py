@@ -13,6 +13,7 @@ from heald.frontend.expressions import condition
 from heald.frontend.operands import (
     Binding,
     Entry,
+    LeftAtRunTime,
     Literal,
     Operand,
     Refused,
@@ -26,7 +27,7 @@ from heald.frontend.operands import (
     describe_type,
 )
 from heald.frontend.places import is_element
-from heald.frontend.scan import assigned_names
+from heald.frontend.scan import assigned_names, has_break
 from heald.frontend.session import Session
 from heald.frontend.sources import parameters_of
 from heald.ir import Effect, Region, Value, region_effects
@@ -367,7 +368,22 @@ def while_statement(s: Session, node: ast.While) -> bool:
         return s.builder.emit("while", inits, target.types, (cond, body))
 
     _loop(s, node, lower, updated)
-    return True
+    return _is_left(s, node) or _give_zeros(s)
+
+
+def _is_left(s: Session, node: ast.While) -> bool:
+    """Does control go on behind a loop, other than that of a thread that faulted?"""
+    return not (isinstance(node.test, ast.Constant) and node.test.value) or has_break(node.body)
+
+
+def _give_zeros(s: Session) -> bool:
+    """Leave the function behind a loop without end: only threads that faulted come here, since
+    they leave all loops.  True where there is no function to leave."""
+    target = s.frame.targets[0]
+    if target.kind != "scope" or target.types is None:
+        return True
+    s.builder.emit("return", [s.builder.zero(t) for t in target.types])
+    return False
 
 
 def _always(s: Session, target: Target) -> Region:
@@ -455,12 +471,43 @@ def _unrolled(s: Session, node: ast.For, items: Sequence[Operand]) -> bool:
             hint="loop over range(...) without wp.static",
         )
     name = _loop_name(s, node)
-    s.frame.targets.append(Target("unrolled"))
+    env, mark, targets = dict(s.frame.env), s.builder.mark(), len(s.frame.targets)
+    declared, errors = dict(s.frame.declared), len(s.errors)
+    target = Target("unrolled", depth=s.builder.depth)
+    try:
+        return _spread(s, node, name, items, target)
+    except LeftAtRunTime as left:
+        if left.target is not target:
+            raise
+    s.frame.env, s.frame.declared = env, declared
+    del s.errors[errors:], s.frame.targets[targets:]
+    s.builder.rollback(mark)
+
+    def lower(target: Target, inits: list[Value]) -> tuple[Value, ...]:
+        """One iteration, in which the items stand behind each other: ``break`` leaves it."""
+        args = _arguments(s, target)
+        s.builder.open()
+        target.depth = s.builder.depth
+        if _spread(s, node, name, items, target):
+            s.builder.emit("yield", loop_values(s, node, target))
+        assert target.types is not None
+        region = s.builder.close((Value(i32), *args))
+        bounds = [s.const(i32, k) for k in (0, 1, 1)]
+        return s.builder.emit("for", (*bounds, *inits), target.types, (region,))
+
+    _loop(s, node, lower, (name,))
+    return True
+
+
+def _spread(s: Session, node: ast.For, name: str, items: Sequence[Operand], target: Target) -> bool:
+    """The body for each item; False when control does not go on behind the last."""
+    s.frame.targets.append(target)
     alive = True
     for item in items:
         s.frame.env[name] = Binding(item, s.span(node.target))
-        alive = s.block(node.body)
+        target.left_by = ""
+        alive = s.block(node.body) or target.left_by == "continue"
         if not alive:
             break
     s.frame.targets.pop()
-    return alive
+    return alive or target.left_by == "break"

@@ -121,13 +121,27 @@ class Retype(Exception):
 @dataclass(eq=False, slots=True)
 class Target:
     """Where exits go: a loop with its carried names, a function scope, the kernel, or an unrolled
-    loop."""
+    loop.
+
+    ``depth`` counts the regions around the body of an unrolled loop, and ``left_by`` says what
+    ended an iteration of it while it was compiled.
+    """
 
     kind: str
     names: tuple[str, ...] = ()
     types: tuple[Type, ...] | None = None
     returns: int = 0
     first: Span | None = None
+    depth: int = -1
+    left_by: str = ""
+
+
+class LeftAtRunTime(Exception):
+    """Whether an unrolled loop is left is known at run time only: lower it again, as a loop."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__("lower again")
+        self.target = target
 
 
 _LONGEST_BITS = 128

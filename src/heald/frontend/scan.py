@@ -50,6 +50,18 @@ def returns_of(statements: Iterable[ast.stmt]) -> Iterator[ast.Return]:
                 yield from returns_of(inner)
 
 
+def has_break(statements: Iterable[ast.stmt]) -> bool:
+    """Does a ``break`` in the body of a loop leave it?"""
+    for statement in statements:
+        if isinstance(statement, ast.Break):
+            return True
+        is_loop = isinstance(statement, (ast.For, ast.While))
+        for field in ("orelse",) if is_loop else ("body", "orelse", "handlers", "finalbody"):
+            if has_break(getattr(statement, field, ())):
+                return True
+    return False
+
+
 def is_docstring(statement: ast.stmt) -> bool:
     """A bare constant expression: a docstring or ``...``."""
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -18,6 +18,7 @@ from heald.frontend.nesting import check_nesting
 from heald.frontend.operands import (
     Binding,
     Entry,
+    LeftAtRunTime,
     Literal,
     Operand,
     Refused,
@@ -454,13 +455,18 @@ def _leave_loop(s: Session, node: ast.Break | ast.Continue) -> bool:
     target = s.frame.enclosing("loop", "unrolled")
     word = "break" if isinstance(node, ast.Break) else "continue"
     assert target is not None, "Python refuses an exit outside a loop"
-    if target.kind == "unrolled":
+    if s.builder.depth == target.depth:  # whoever unrolls the loop knows what to do
+        target.left_by = word
+        return False
+    if target.depth >= 0 and word == "continue":
         raise s.refuse(
             node,
             "H0101",
-            f"{word} in a loop unrolled at compile time is not supported",
-            hint="loop over range(...) without wp.static, or use if",
+            "continue in a loop unrolled at compile time depends on what is known at run time",
+            hint="loop over range(...) without wp.static, or use if and else",
         )
+    if target.kind == "unrolled":
+        raise LeftAtRunTime(target)
     s.builder.emit(word, loop_values(s, node, target))
     return False
 

@@ -371,7 +371,6 @@ def test_a_step_of_zero_is_a_fault() -> None:
         ("while n > 0:\n    n -= 1\nelse:\n    n = 1", "H0101", "n = 1"),
         ("while v:\n    pass", "H0201", "v"),
         ("for i in wp.static(range(5000)):\n    pass", "H0101", "wp.static(range(5000))"),
-        ("for i in wp.static(range(3)):\n    if n > i:\n        break", "H0101", "break"),
         ("for i in wp.static(range(3)):\n    if n > i:\n        continue", "H0101", "continue"),
         ("return n", "H0105", "return n"),
         ("print(n) if n else print(f)", "H0107", "print(n)"),
@@ -405,6 +404,22 @@ def known_early(a: wp.array(dtype=float), n: wp.array(dtype=int)):
     else:
         n[3] = undefined_name  # noqa: F821 - never compiled
     n[4] = wp.static(len(FACTORS)) + len(FACTORS)
+
+
+@wp.kernel
+def left_early(n: wp.array(dtype=int)):
+    for k in wp.static(range(1000)):
+        if wp.static(k == COUNT):
+            break
+        if wp.static(k == 1):
+            continue
+        n[k] = 7
+
+
+def test_unrolled_loops_that_are_left_while_compiling_leave_no_loop() -> None:
+    wir = lower(left_early)
+    assert count_ops(wir, "for", "while", "if") == 0
+    assert count_ops(wir, "store") == COUNT - 1
 
 
 def test_static_expressions_are_evaluated_while_compiling() -> None:
