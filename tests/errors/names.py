@@ -68,7 +68,7 @@ def attributes(a: wp.array(dtype=float), p: Particle, v: wp.vec3):
 
 @wp.kernel
 def names_of_warp(a: wp.array(dtype=float)):
-    a[0] = wp.pi  #~ H0303
+    a[0] = wp.math  #~ H0303
 
 
 @wp.kernel
