@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from types import FrameType
 from typing import Any
 
@@ -16,6 +17,7 @@ from heald.diagnostics import CompileError, Diagnostic, LaunchError
 from heald.diagnostics.errors import collect
 from heald.driver import clear_cache, warm_up
 from heald.runtime import Device, get_device
+from heald.runtime.cuda import taking_turns
 
 _WORKERS = 8
 
@@ -99,8 +101,10 @@ def force_load(device: Any = None, modules_: Any = None) -> None:
 def _prepare(kernels: Sequence[Kernel], device: Device) -> None:
     """For a GPU on several threads: most of the time goes to NVIDIA's assembler."""
 
+    turn = Lock()
+
     def prepare(kernel: Kernel) -> tuple[Diagnostic, ...]:
-        with ScopedDevice(device):
+        with ScopedDevice(device), taking_turns(turn):
             try:
                 _prepare_one(kernel)
             except CompileError as error:

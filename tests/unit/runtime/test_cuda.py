@@ -3,12 +3,14 @@
 import ctypes
 import shutil
 import struct
+import threading
 
 import pytest
 
 from heald.artifact import Fault, FaultKind, Site, abi, fault_error
 from heald.diagnostics import DeviceError, InternalError
 from heald.runtime.cuda import assembler, driver
+from heald.runtime.cuda.jit_link import find_jit_link
 from heald.runtime.cuda.queue import decode_fault
 
 
@@ -140,3 +142,28 @@ def test_ptxas_makes_code_and_says_what_it_takes():
     assert "registers" in assembler.resource_report(text, "sm_90")
     with pytest.raises(InternalError, match="ptxas refuses"):
         assembler.assemble(text.replace(b"ret", b"rat"), "sm_90")
+
+
+def test_who_waits_for_code_lets_others_go_on(monkeypatch):
+    turn, other_has_it = threading.Lock(), threading.Event()
+
+    def wait(gpu, ptx):
+        assert other_has_it.wait(10)
+        return b"code"
+
+    def other():
+        with assembler.taking_turns(turn):
+            other_has_it.set()
+
+    monkeypatch.setattr(assembler, "_by_driver", wait)
+    with assembler.taking_turns(turn):
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert assembler.assemble_on(None, b"") == b"code"
+        assert turn.locked()
+    thread.join()
+    assert not turn.locked()
+
+
+def test_a_linker_newer_than_the_driver_is_not_used():
+    assert find_jit_link(11080) is None

@@ -4,7 +4,7 @@ Nothing here is imported before a name like ``cuda:0`` is used or devices are li
 library is opened only then.
 """
 
-from heald.runtime.cuda.assembler import assemble, assemble_on, resource_report
+from heald.runtime.cuda.assembler import assemble, assemble_on, resource_report, taking_turns
 from heald.runtime.cuda.copies import (
     copy,
     copy_between,
@@ -63,6 +63,7 @@ __all__ = [
     "resource_report",
     "synchronize_gpu",
     "synchronize_stream",
+    "taking_turns",
     "uses_resources",
     "write",
     "write_pinned",
