@@ -40,6 +40,7 @@ _PLACES = {
     "api.storage": "save_ir load_ir",
     "api.build": "build",
     "api.array": "array",
+    "api.array_contracts": "index within",
     "api.array_ranked": "array1d array2d array3d array4d indexedarray1d indexedarray2d "
     "indexedarray3d indexedarray4d",
     "api.creation": "zeros zeros_like ones ones_like full full_like empty empty_like copy clone "
@@ -59,6 +60,7 @@ _PLACES = {
     "is_cuda_available is_device_available get_cuda_devices get_cuda_device_count "
     "synchronize_device",
     "api.intrinsics": "tid block_dim static constant printf expect_eq expect_neq expect_near "
+    "assume requires ensures invariant "
     "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch "
     "atomic_cas",
     "library.blocks": "reduce_sum reduce_min reduce_max",

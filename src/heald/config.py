@@ -75,6 +75,7 @@ _SETTINGS: dict[str, tuple[str | None, Callable[[str], Any], Any]] = {
     "fast_math": ("HEALD_FAST_MATH", _no_fast_math, False),
     "strict_fp": ("HEALD_STRICT_FP", _flag, False),
     "safety": ("HEALD_SAFETY", _choice("auto", "guarded", "strict", "unchecked"), "auto"),
+    "check_contracts": ("HEALD_CHECK_CONTRACTS", _flag, False),
     "num_threads": ("HEALD_NUM_THREADS", _threads, 0),
     "numa_node": ("HEALD_NUMA_NODE", _node, None),
     "traceback": ("HEALD_TRACEBACK", _choice("short", "full"), "short"),
@@ -110,6 +111,7 @@ class Config:
     fast_math: bool
     strict_fp: bool
     safety: str
+    check_contracts: bool
     num_threads: int
     numa_node: int | None
     traceback: str

@@ -75,3 +75,23 @@ def results(a: wp.array(dtype=float)):
     gives_two(a[0])
     gives_nothing(a[0])
     gives_something(a[0])
+
+
+wp.array(dtype=float, monotone=True)  #~ H0211
+
+wp.array(dtype=int, ndim=2, injective=True)  #~ H0211
+
+wp.array(dtype=int, elem=3)  #~ H0211
+
+wp.array(dtype=int, access="all")  #~ H0211
+
+wp.array(dtype=int, shape=("n", 1.5))  #~ H0211
+
+wp.array(dtype=int, shape=("n",), ndim=2)  #~ H0211
+
+wp.array(dtype=int, monotone="yes")  #~ H0211
+
+
+@wp.kernel
+def promises(n: int):
+    wp.requires(n)  #~ H0201

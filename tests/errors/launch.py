@@ -136,3 +136,59 @@ def wide(a: wp.array(dtype=float)):
 
 
 wp.launch(wide, dim=2**31, inputs=[floats])  #~ H0210
+
+
+@wp.kernel
+def shapes(a: wp.array(dtype=float, shape=("n",)), b: wp.array(dtype=float, shape=("2 * n",))):
+    pass
+
+
+wp.launch(shapes, dim=1, inputs=[floats, floats])  #~ H0717
+
+
+@wp.func
+def first(a: wp.array(dtype=int, access="read")):
+    return a[0]
+
+
+@wp.kernel
+def misplaced(a: wp.array(dtype=int)):
+    a[0] = first(a)  #~ H0211
+
+
+@wp.struct
+class Promised:
+    a: wp.array(dtype=int, access="read")  #~ H0208
+
+
+@wp.kernel(check_contracts=True)
+def contents(a: wp.array(dtype=int, elem=wp.within(1, 2))):
+    pass
+
+
+wp.launch(contents, dim=1, inputs=[wp.zeros(1, dtype=int)])  #~ H0412
+
+
+ints = wp.zeros(1, dtype=int)
+
+
+@wp.kernel
+def contracts(
+    a: wp.array(dtype=int, elem=wp.index("q")),  #~ H0211
+    b: wp.array(dtype=int, shape=("n",)),
+):
+    pass
+
+
+wp.launch(contracts, dim=1, inputs=[ints, ints])
+
+
+@wp.kernel
+def modes(a: wp.array(dtype=int, access="read"), b: wp.array(dtype=int, access="write")):
+    i = wp.tid()
+    a[i] = 1  #~ H0411
+    b[i] += 1  #~ H0411
+    b[i] = a[i] + b[i:][0]  #~ H0411
+
+
+wp.launch(modes, dim=1, inputs=[ints, ints])

@@ -19,6 +19,7 @@ from heald.driver.verify_names import Names
 from heald.driver.verify_report import Report
 from heald.ir import Kernel
 from heald.proof import Clause, parse_clauses
+from heald.proof.contracts import NOTHING, Promises
 
 FOLDER = Path(__file__).parent
 PASSING = sorted(FOLDER.glob("pass_*.py"))
@@ -32,6 +33,7 @@ class Entry:
     kernel: Kernel
     refuted: str
     given: tuple[Clause, ...]
+    promises: Promises
 
 
 @cache
@@ -42,18 +44,21 @@ def load(path: Path) -> Entry:
     sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
     (user,) = [v for v in vars(module).values() if isinstance(v, UserKernel)]
-    kernel = user.program(user.concrete_types()).wir
+    program = user.program(user.concrete_types())
+    kernel = program.wir
     verdict, launch = path.read_text(encoding="utf-8").splitlines()[:2]
     _, _, refuted = verdict.rstrip(".").partition(": ")
     given = parse_clauses(launch.removeprefix("# Where "), Names(kernel).symbols())
-    return Entry(kernel, refuted, tuple(given))
+    return Entry(kernel, refuted, tuple(given), program.promises or NOTHING)
 
 
 @cache
 def verify(path: Path) -> Report:
     """The report on a file, made in this process."""
     entry = load(path)
-    question = Question(entry.kernel, entry.kernel.name, entry.given, infer=False)
+    question = Question(
+        entry.kernel, entry.kernel.name, entry.given, infer=False, promises=entry.promises
+    )
     return verify_program(question, process=False)
 
 

@@ -13,10 +13,12 @@ from types import ModuleType
 from heald.api.kernel import Kernel as UserKernel
 from heald.artifact import Symbol
 from heald.diagnostics import HealdError
+from heald.driver.obedience import obey
 from heald.driver.replay import Case, Misbehaviour, replay
 from heald.driver.verify_names import Names
 from heald.ir import Kernel
 from heald.proof import Clause, Suspect
+from heald.proof.contracts import NOTHING, Promises
 from heald.types import Array, leaves
 
 _FUEL = 300
@@ -96,6 +98,7 @@ class Mutant:
 
     name: str
     kernel: Kernel
+    promises: Promises
     source: str
 
 
@@ -115,10 +118,11 @@ def mutate(path: Path, seed: int) -> Mutant | None:
     try:
         exec(compile(source, file, "exec"), vars(module))
         (user,) = [v for v in vars(module).values() if isinstance(v, UserKernel)]
-        kernel = user.program(user.concrete_types()).wir
+        program = user.program(user.concrete_types())
     except (HealdError, NameError):
         return None
-    return Mutant(f"{name}: {change.what}", kernel, source)
+    promises = program.promises or NOTHING
+    return Mutant(f"{name}: {change.what}", program.wir, promises, source)
 
 
 # -- brute force -----------------------------------------------------------------------------------
@@ -175,7 +179,11 @@ def _product(product: Sequence[Symbol], numbers: Mapping[Symbol, int]) -> int:
 
 
 def contradictions(
-    kernel: Kernel, proved: Mapping[str, Sequence[Clause]], seed: int, count: int
+    kernel: Kernel,
+    proved: Mapping[str, Sequence[Clause]],
+    seed: int,
+    count: int,
+    promises: Promises = NOTHING,
 ) -> tuple[int, list[tuple[Misbehaviour, Case]]]:
     """Run small launches; gives how many ran and what was proved impossible but seen.
 
@@ -184,6 +192,7 @@ def contradictions(
         proved: properties with the clauses under which they are proved.
         seed: of sizes and contents.
         count: launches to try for each set of clauses.
+        promises: contracts, which contents keep.
     """
     ran, wrong = 0, []
     groups: dict[tuple[Clause, ...], list[str]] = {}
@@ -192,11 +201,11 @@ def contradictions(
     for clauses, names in groups.items():
         for suspect in launches(kernel, clauses, seed, count):
             for fill in (0, seed + 3):
-                case = Case(suspect, fill)
                 try:
-                    seen = replay(kernel, case, fuel=_FUEL)
+                    case = obey(kernel, Case(suspect, fill), promises)
+                    seen = replay(kernel, case, fuel=_FUEL) if case else []
                 except HealdError:
                     continue
-                ran += 1
+                ran += case is not None
                 wrong += [(m, case) for m in seen if m.aspect in names and m.aspect != "overflow"]
     return ran, wrong

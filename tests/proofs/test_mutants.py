@@ -11,7 +11,6 @@ from functools import cache
 import pytest
 
 from heald.driver.verify import Question, verify_program
-from heald.driver.verify_issue import Verdict
 
 from .corpus import FAILING, PASSING, load
 from .mutants import contradictions, mutate
@@ -31,14 +30,15 @@ def judge(number: int, infer: bool) -> tuple[bool, int, list[str]]:
     if mutant is None:
         return False, 0, []
     given = () if infer else load(path).given
-    question = Question(mutant.kernel, mutant.kernel.name, given, infer)
+    question = Question(mutant.kernel, mutant.kernel.name, given, infer, promises=mutant.promises)
     report = verify_program(question, process=False)
+    shapes = tuple(promise.clause for promise in mutant.promises.shapes)  # each launch keeps them
     proved = {
-        part.name: (*given, *report.proof.properties[part.name].clauses)
+        part.name: (*given, *shapes, *report.proof.properties[part.name].clauses)
         for part in report.properties
-        if part.verdict in (Verdict.PROVED, Verdict.CONDITIONAL) and part.name != "aliasing"
+        if part.verdict.is_proof and part.name != "aliasing"
     }
-    ran, wrong = contradictions(mutant.kernel, proved, number, 6)
+    ran, wrong = contradictions(mutant.kernel, proved, number, 6, mutant.promises)
     shown = [f"{mutant.name}\n{mutant.source}\n{seen}\n{case}" for seen, case in wrong]
     return True, ran, shown
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from heald.api.array_contracts import contracted, is_promise
 from heald.api.array_input import (
     Elements,
     bad_shape,
@@ -82,7 +83,9 @@ class array:  # noqa: N801 - the name that users know
     must outlive the array.
 
     In annotations, ``wp.array(dtype=float, ndim=2)``, ``wp.array(float)`` and ``wp.array[float]``
-    are the types of parameters.
+    are the types of parameters, and may hold contracts: ``shape=("n", 3)`` with names of sizes,
+    ``elem=wp.index("n")`` for elements from 0 to n - 1, ``monotone=True``, ``injective=True``,
+    ``access="read"``.
 
     Args:
         data: what to copy or share.
@@ -99,6 +102,10 @@ class array:  # noqa: N801 - the name that users know
         ndim: number of dimensions, checked.
         requires_grad: must be False.
         pinned: in memory of the host that GPUs copy from and to while the host goes on.
+        elem: in annotations, between which numbers elements lie: :func:`index`, :func:`within`.
+        monotone: in annotations, elements never fall from one index to the next.
+        injective: in annotations, elements differ from each other.
+        access: in annotations, ``"read"``, ``"write"`` or ``"readwrite"``: how kernels use it.
 
     Raises:
         TypingError: data or dtype is of a wrong type, or numbers do not fit (H0207, H0712).
@@ -142,9 +149,16 @@ class array:  # noqa: N801 - the name that users know
         ndim: Any = None,
         requires_grad: bool = False,
         pinned: bool = False,
+        elem: Any = None,
+        monotone: bool = False,
+        injective: bool = False,
+        access: str | None = None,
     ) -> Any:
         """An array, or without data, shape and ptr the type of one."""
         refuse_gradients(requires_grad)
+        if is_promise(shape) or monotone or injective or not (elem is None and access is None):
+            element = data if dtype is None else dtype
+            return contracted(element, ndim, shape, elem, monotone, injective, access)
         if data is None and shape is None and ptr is None:
             return annotation(dtype, ndim)
         if is_type(data):

@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Any
 
 from heald.api.adapt import adapt_argument, adapt_arguments, find_program
+from heald.api.contents import run_program
 from heald.api.edge import cut
 from heald.api.kernel import Kernel
 from heald.config import config
@@ -110,7 +111,7 @@ class Launch:
         """The careful path; afterwards the quick one knows what it lacked."""
         try:
             program, arguments = state.program, state.arguments
-            program.run(self.device, state.dims, arguments, self.block_dim, stream)
+            run_program(program, self.device, state.dims, arguments, self.block_dim, stream)
         finally:
             if state.entry is not None and not state.entry.is_current:
                 self._renew(state)

@@ -70,6 +70,44 @@ def expect_near(a: Any, b: Any, tolerance: Any = 1.0e-6) -> None:
     kernels_only("expect_near")
 
 
+@intrinsic("assume")
+def assume(condition: bool) -> None:
+    """A promise to the prover that ``condition`` holds here.
+
+    Proofs that need it are *proved under stated contracts*.  No code rests on it; with
+    ``wp.config.check_contracts`` it is an assertion.
+    """
+    kernels_only("assume")
+
+
+@intrinsic("requires")
+def requires(condition: bool) -> None:
+    """A promise that whoever launches the kernel sees to: ``wp.requires(n <= a.shape[0])``.
+
+    To the prover it is the same as :func:`assume`; the word says whose duty it is.
+    """
+    kernels_only("requires")
+
+
+@intrinsic("ensures")
+def ensures(condition: bool) -> None:
+    """Something that the prover has to show here: the property ``contracts``.
+
+    No code rests on it; with ``wp.config.check_contracts`` it is an assertion.
+    """
+    kernels_only("ensures")
+
+
+@intrinsic("invariant")
+def invariant(condition: bool) -> None:
+    """At the start of the body of a loop: what holds there in every iteration.
+
+    The prover shows it as :func:`ensures`, and uses it for what comes after where it holds on entry
+    and every iteration keeps it.
+    """
+    kernels_only("invariant")
+
+
 @intrinsic("atomic_add")
 def atomic_add(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] += value`` atomically; gives the old value."""

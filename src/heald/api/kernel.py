@@ -53,7 +53,7 @@ def modules() -> Iterator[Module]:
 
 
 Key = tuple[tuple[Type, ...], bool]
-Compile = Callable[[Sequence[Type], bool, str, bool], Program]
+Compile = Callable[[Sequence[Type], bool, str, bool, bool], Program]
 
 
 class Kernel:
@@ -86,7 +86,7 @@ class Kernel:
         self._parameters: tuple[tuple[str, Pattern], ...] | None = None
         self._captured: object = None
         self._compile = compile_for
-        self._programs: dict[tuple[Key, str, bool], Program] = {}
+        self._programs: dict[tuple[Key, str, bool, bool], Program] = {}
         self._lock = Lock()
 
     def __reduce__(self) -> str:
@@ -140,13 +140,14 @@ class Kernel:
             CompileError: with every mistake found in the source, up to ten.
         """
         safety, strict_fp = self.option("safety"), bool(self.option("strict_fp"))
-        key = ((tuple(types), wide_index), safety, strict_fp)
+        checked = bool(self.option("check_contracts"))
+        key = ((tuple(types), wide_index), safety, strict_fp, checked)
         found = self._programs.get(key)
         if found is None:
             with self._lock:
                 found = self._programs.get(key)
                 if found is None:
-                    found = self._compile(types, wide_index, safety, strict_fp)
+                    found = self._compile(types, wide_index, safety, strict_fp, checked)
                     self._programs[key] = found
         function = getattr(self, "__wrapped__", None)
         if config.debug and function is not None:
@@ -163,7 +164,7 @@ class Kernel:
 
         One of each, whatever safety it was compiled for.
         """
-        found = {(key, strict): program for (key, _, strict), program in self._programs.items()}
+        found = {(key, strict): program for (key, _, strict, _), program in self._programs.items()}
         return [(wide, strict, program) for ((_, wide), strict), program in found.items()]
 
     def concrete_types(self, types: Sequence[Any] | None = None) -> tuple[Type, ...]:
@@ -253,7 +254,8 @@ def kernel(
         enable_backward: whether gradients will be asked of it.
         module: the module it belongs to; that of the function by default.
         name: what it is called; the function's name by default.
-        options: ``safety``, ``strict_fp``, ``fast_math``, ``mode`` for this kernel only.
+        options: ``safety``, ``strict_fp``, ``check_contracts``, ``fast_math``, ``mode`` for this
+            kernel only.
 
     Raises:
         TypingError: what is decorated is no plain Python function, or an option does not exist or
@@ -272,9 +274,17 @@ def kernel(
     home = module if isinstance(module, Module) else get_module(module or f.__module__)
     called = name or f.__name__
 
-    def compiled(types: Sequence[Type], wide: bool, safety: str, strict_fp: bool) -> Program:
+    def compiled(
+        types: Sequence[Type], wide: bool, safety: str, strict_fp: bool, checked: bool
+    ) -> Program:
         return compile_program(
-            f, types, name=called, wide_index=wide, safety=safety, strict_fp=strict_fp
+            f,
+            types,
+            name=called,
+            wide_index=wide,
+            safety=safety,
+            strict_fp=strict_fp,
+            check_contracts=checked,
         )
 
     made = Kernel(called, home, lambda: parameter_patterns(f), compiled, settings)

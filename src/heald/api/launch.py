@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 
 from heald.api.adapt import adapt_arguments, find_program
 from heald.api.command import Launch
+from heald.api.contents import run_program
 from heald.api.edge import cut
 from heald.api.entries import keep_entry
 from heald.api.kernel import Kernel
@@ -210,7 +211,7 @@ def _launch(
     with launch_hints(dims, arguments, where, threads) if config.hints else nullcontext() as noted:
         program = find_program(kernel, arguments, dims, where)
         try:
-            program.run(where, dims, arguments, threads, stream)
+            run_program(program, where, dims, arguments, threads, stream)
         finally:
             if not where.is_sim:
                 keep_entry(kernel, program, where, revision)

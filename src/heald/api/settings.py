@@ -8,7 +8,9 @@ from typing import Any
 from heald.config import config, parse_setting
 from heald.diagnostics import Diagnostic, TypingError
 
-OPTION_NAMES = frozenset({"enable_backward", "fast_math", "mode", "safety", "strict_fp"})
+OPTION_NAMES = frozenset(
+    {"check_contracts", "enable_backward", "fast_math", "mode", "safety", "strict_fp"}
+)
 """What `@wp.kernel(...)` and `wp.set_module_options` take."""
 
 

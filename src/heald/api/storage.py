@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from heald.api.edge import at_edge
 from heald.api.kernel import Kernel, Module
+from heald.artifact.serialise import from_plain, to_plain
 from heald.diagnostics import CompileError, Diagnostic, LaunchError
 from heald.driver import Analysed, Program, write_whole
 from heald.ir import Kernel as WirKernel
@@ -15,6 +19,12 @@ from heald.ir import dump_kernels, load_kernels, walk
 from heald.ops import TABLE, misprint
 from heald.types import Anything, Type
 
+if TYPE_CHECKING:
+    from heald.ir import KernelFile
+    from heald.proof.contracts import Promises
+
+_CONTRACTS = "contracts"
+"""Metadata with the contracts of each kernel, where there are any."""
 _FORM = "form"
 """Metadata that says, for each kernel, its index type and whether it is ``strict_fp``."""
 
@@ -55,6 +65,8 @@ def save_ir(
         )
     forms = ",".join(_form(wide, strict) for wide, strict, _ in stored)
     facts = {**(metadata or {}), _FORM: forms}
+    if any(program.promises for *_, program in stored):
+        facts[_CONTRACTS] = json.dumps([to_plain(program.promises) for *_, program in stored])
     write_whole(path, dump_kernels([p.wir for *_, p in stored], metadata=facts))
 
 
@@ -74,20 +86,45 @@ def load_ir(path: str | os.PathLike[str]) -> Kernel:
         raise CompileError(Diagnostic("H0903", message))
     for wir in file.kernels:
         _check_prints(wir)
-    known: dict[tuple[tuple[Type, ...], str], WirKernel] = {}
-    for wir, form in zip(file.kernels, forms, strict=True):
-        known[tuple(p.type for p in wir.params), form] = wir
+    known: dict[tuple[tuple[Type, ...], str], tuple[WirKernel, Promises | None]] = {}
+    for wir, form, promises in zip(file.kernels, forms, _contracts(file), strict=True):
+        known[tuple(p.type for p in wir.params), form] = wir, promises
     first = file.kernels[0]
 
-    def compile_for(types: Sequence[Type], wide: bool, safety: str, strict_fp: bool) -> Program:
-        wir = known.get((tuple(types), _form(wide, strict_fp)))
-        if wir is None:
+    def compile_for(
+        types: Sequence[Type], wide: bool, safety: str, strict_fp: bool, checked: bool
+    ) -> Program:
+        found = known.get((tuple(types), _form(wide, strict_fp)))
+        if found is None:
             raise LaunchError(_not_stored(first.name, _form(wide, strict_fp)))
-        return Program(wir.name, Analysed.of(wir), safety=safety, wide_index=wide)
+        wir, promises = found
+        return Program(
+            wir.name,
+            Analysed.of(wir),
+            safety=safety,
+            wide_index=wide,
+            promises=promises,
+            check_contracts=checked,
+        )
 
     generic = len({types for types, _ in known}) > 1
     patterns = tuple((first.name_of(p), Anything if generic else p.type) for p in first.params)
     return Kernel(first.name, Module(str(path)), lambda: patterns, compile_for, {})
+
+
+def _contracts(file: KernelFile) -> list[Promises | None]:
+    """The contracts of the kernels of a file."""
+    text = file.metadata.get(_CONTRACTS)
+    if text is None:
+        return [None] * len(file.kernels)
+    promises = import_module("heald.proof.contracts").Promises  # it loads what proofs are made of
+    try:
+        found = [from_plain(promises | None, plain) for plain in json.loads(text)]
+    except (ValueError, TypeError):
+        found = []
+    if len(found) != len(file.kernels):
+        raise CompileError(Diagnostic("H0903", "the contracts in a file of kernels are damaged"))
+    return found
 
 
 def _check_prints(wir: WirKernel) -> None:

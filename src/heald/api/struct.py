@@ -28,6 +28,7 @@ from heald.types import (
     as_concrete,
     as_indexed,
     as_type,
+    contract_of,
     leaves,
     numpy_dtype,
 )
@@ -421,6 +422,12 @@ def _member_type(
                 str(error).partition("\n")[0],
                 "define or import the type before the struct",
             )
+    if contract_of(annotation) is not None:
+        return _Refusal(
+            "has a contract, and contracts are for parameters of kernels",
+            "a contract",
+            "leave it out",
+        )
     if as_type(annotation) is None:
         return _refuse_member(annotation)
     t = as_concrete(annotation)

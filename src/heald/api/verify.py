@@ -11,10 +11,17 @@ from heald.api.scalars import describe
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.driver import Argument, Program, needs_wide_index
 from heald.driver.cache_store import open_store
-from heald.driver.verify import Question, contradicts, launch_facts, verify_program
+from heald.driver.verify import (
+    Question,
+    contract_error,
+    contradicts,
+    launch_facts,
+    verify_program,
+)
 from heald.driver.verify_names import Names
 from heald.driver.verify_report import Report
 from heald.proof import PROPERTIES, Clause, parse_clauses
+from heald.proof.contracts import NOTHING
 from heald.runtime import check_dims, get_device
 
 
@@ -37,7 +44,7 @@ def verify(
         dim: extents of the launch.
         args: arguments; their types, shapes and integers count, not what arrays hold.
         properties: some of ``bounds``, ``division``, ``assertions``, ``handles``, ``overflow``,
-            ``races`` and ``aliasing``; all by default.
+            ``races``, ``aliasing`` and ``contracts``; all by default.
         given: facts about launches in the form in which reports show conditions, such as
             ``"dim[0] == a.shape[0]"``.
 
@@ -45,6 +52,7 @@ def verify(
         CompileError: the kernel is outside the language.
         LaunchError: ``dim`` or ``args`` do not fit the kernel, a property does not exist, or
             ``given`` cannot be read.
+        ProofError: the contracts of the kernel contradict each other (H0607).
     """
     if not isinstance(kernel, Kernel):
         raise LaunchError(
@@ -60,8 +68,12 @@ def verify(
     program = _program(kernel, arguments, dims)
     facts = [*launch_facts(program.wir, dims, arguments), *_given(program, given)]
     infer = dim is None and args is None and not given
-    question = Question(program.wir, kernel.key, tuple(facts), infer, wanted)
+    promises = program.promises or NOTHING
+    question = Question(program.wir, kernel.key, tuple(facts), infer, wanted, promises)
     report = verify_program(question, store=open_store())
+    wrong = contract_error(report)
+    if wrong is not None:
+        raise wrong
     if contradicts(report):
         raise LaunchError(Diagnostic("H0707", "dim, args and given contradict each other"))
     return report

@@ -18,7 +18,7 @@ from heald.cli.dump import load_target
 from heald.diagnostics import CompileError, HealdError
 from heald.driver import Program
 from heald.driver.cache_store import open_store
-from heald.driver.verify import Question, verify_program
+from heald.driver.verify import Question, contract_error, verify_program
 from heald.driver.verify_formats import (
     to_github,
     to_json,
@@ -32,6 +32,7 @@ from heald.driver.verify_report import Report
 from heald.driver.verify_text import describe_misbehaviour
 from heald.driver.witness import load_witness
 from heald.proof import PROPERTIES
+from heald.proof.contracts import NOTHING
 from heald.types import (
     Anything,
     Array,
@@ -101,8 +102,17 @@ def verify_kernel(
         if not programs:
             outcome.errors.append(f"{place}: kernel '{kernel.key}' is generic: use wp.overload")
         for program in programs:
-            question = Question(program.wir, kernel.key, properties=properties)
-            outcome.reports.append(verify_program(question, store=open_store()))
+            question = Question(
+                program.wir,
+                kernel.key,
+                properties=properties,
+                promises=program.promises or NOTHING,
+            )
+            report = verify_program(question, store=open_store())
+            wrong = contract_error(report)
+            if wrong is not None:
+                raise wrong
+            outcome.reports.append(report)
     except HealdError as error:
         outcome.errors.append(f"{place}: {str(error).splitlines()[0]}")
 

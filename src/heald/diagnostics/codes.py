@@ -36,6 +36,7 @@ _ROWS = (
     Code("H0208", "invalid struct member"),
     Code("H0209", "index does not fit"),
     Code("H0210", "needs 64-bit indices"),
+    Code("H0211", "invalid contract"),
     # H03 names
     Code("H0301", "undefined name"),
     Code("H0302", "name may be unset"),
@@ -53,6 +54,8 @@ _ROWS = (
     Code("H0408", "barrier under divergent control"),
     Code("H0409", "race in shared memory"),
     Code("H0410", "shared arrays too large"),
+    Code("H0411", "array used against its contract"),
+    Code("H0412", "contents break a contract"),
     # H06 proof
     Code("H0601", "a thread leaves an array"),
     Code("H0602", "a thread divides by zero"),
@@ -60,6 +63,8 @@ _ROWS = (
     Code("H0604", "an index overflows"),
     Code("H0605", "two threads race"),
     Code("H0606", "not proved"),
+    Code("H0607", "contracts contradict each other"),
+    Code("H0608", "a kernel breaks a contract"),
     # H07 launch
     Code("H0701", "wrong argument count"),
     Code("H0702", "wrong argument type"),
@@ -77,6 +82,7 @@ _ROWS = (
     Code("H0714", "hash grid not built or too small"),
     Code("H0715", "no such parameter"),
     Code("H0716", "no gradients here"),
+    Code("H0717", "shapes break a contract"),
     # H08 device
     Code("H0801", "unknown device"),
     Code("H0802", "out of memory"),

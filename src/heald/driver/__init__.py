@@ -1,7 +1,13 @@
 """Wires the compiler together: source to artifact, variants, launches on CPU and interpreter."""
 
 from heald.driver.analysed import Analysed
-from heald.driver.arguments import Argument, ArrayArgument, LeafValue, needs_wide_index
+from heald.driver.arguments import (
+    Argument,
+    ArrayArgument,
+    LeafValue,
+    look_up,
+    needs_wide_index,
+)
 from heald.driver.build import build_for_gpu
 from heald.driver.cache import clear_cache
 from heald.driver.cache_captures import describe_overloads
@@ -38,6 +44,7 @@ __all__ = [
     "dump",
     "entry_of",
     "launch_hints",
+    "look_up",
     "misaligned",
     "needs_wide_index",
     "replay_of",

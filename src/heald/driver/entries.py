@@ -95,8 +95,8 @@ def entry_of(
 ) -> Entry | None:
     """An entry that takes the arguments of launches as users give them.
 
-    None where there is none: for this interpreter, for a kernel that prints or is strict (each
-    launch asks for proofs), and where a parameter takes what entries do not understand.
+    None where there is none: for this interpreter, for a kernel that prints or needs care at each
+    launch (proofs, contents), and where a parameter takes what entries do not understand.
 
     Args:
         program: compiled at least once for ``device``.
@@ -109,7 +109,7 @@ def entry_of(
     """
     artifact = program.artifact(device) if has_entries() else None
     arrays = None if artifact is None else _array_class(host)
-    if artifact is None or arrays is None or program.safety == "strict":
+    if artifact is None or arrays is None or program.needs_care:
         return None
     takes: list[Take] = []
     packs: dict[int, Pack] = {}
@@ -132,7 +132,7 @@ def entry_of(
 def replay_of(program: Program, device: Device) -> Entry | None:
     """An entry that takes one argument, the bytes of the parameter block; None as above."""
     artifact = program.artifact(device)
-    if program.safety == "strict" or artifact is None:
+    if program.needs_care or artifact is None:
         return None
     revision, known = config.revision, program.replays.get(device.alias)
     if isinstance(known, _Replay) and known.revision is revision and known.entry.is_current:

@@ -9,7 +9,7 @@ from functools import partial
 from importlib import import_module
 from threading import Lock
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heald.artifact import Access, Artifact, LaunchCondition, Symbol
 from heald.codegen import (
@@ -44,6 +44,7 @@ from heald.interp import Outcome
 from heald.interp import run as interpret
 from heald.ir import Kernel
 from heald.passes import guard
+from heald.passes.contracts import settle_contracts
 from heald.passes.layout import assume_apart, assume_unit
 from heald.runtime import (
     CPU,
@@ -62,6 +63,7 @@ from heald.types import leaf_path
 
 if TYPE_CHECKING:
     from heald.driver.verify_strict import StrictGate
+    from heald.proof.contracts import Promises
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,9 @@ class Program:
         launches: how often it ran on the careful path, roughly where threads race.
         is_shared: whether one of those launches was worth more than one core.
         replays: what ``entries.replay_of`` made last, by device.
+        promises: the contracts of its parameters, where there are any.
+        checks_contracts: whether conditions in its body are assertions, and contents are looked at
+            before and after launches.
     """
 
     def __init__(
@@ -96,6 +101,8 @@ class Program:
         safety: str,
         wide_index: bool = False,
         cache: ProgramCache | None = None,
+        promises: Promises | None = None,
+        check_contracts: bool = False,
     ) -> None:
         self.name = name
         self.safety = safety
@@ -105,6 +112,11 @@ class Program:
         self.launches = 0
         self.is_shared = False
         self.replays: dict[str, object] = {}
+        self.promises = promises
+        self.checks_contracts = check_contracts
+        self._shapes: LaunchCondition | None = LaunchCondition(())
+        if promises is not None:
+            self._shapes = _contracts().shape_condition(promises)
         self._analysed = analysed
         self._cache = cache or ProgramCache()
         self._guarded: dict[bool, Kernel] = {}
@@ -141,7 +153,8 @@ class Program:
 
     def _guard(self, bounds: bool) -> Kernel:
         proofs = self._analysed.verdicts
-        return guard(self.wir, proofs=proofs, bounds=bounds, safety=self.safety)
+        guarded = guard(self.wir, proofs=proofs, bounds=bounds, safety=self.safety)
+        return settle_contracts(guarded, check=self.checks_contracts)
 
     def lowered(self, choice: Choice) -> Kernel:
         """What the scalar code generator for CPUs takes."""
@@ -228,7 +241,7 @@ class Program:
         if self.safety == "strict":
             self._strict_gate().prepare()
         device, asked = current_device(), self.questions
-        dense = Choice(unit="unit" in asked, apart="apart" in asked)
+        dense = Choice(unit="unit" in asked, apart="apart" in asked, shapes="shapes" in asked)
         choices = (dense, replace(dense, bounds=True))[: 1 + ("bounds" in asked)]
         if device.is_cuda:
             self.gpu_variant(choices[-1], device)
@@ -252,7 +265,18 @@ class Program:
     def _known(self) -> dict[str, LaunchCondition]:
         """What each field of a choice stands for."""
         analysed = self._analysed
-        return {"bounds": analysed.condition, "unit": analysed.layout, "apart": analysed.apart}
+        return {
+            "bounds": analysed.condition,
+            "unit": analysed.layout,
+            "apart": analysed.apart,
+            "shapes": LaunchCondition(()) if self._shapes is None else self._shapes,
+        }
+
+    @property
+    def needs_care(self) -> bool:
+        """Does each launch need checks that compiled launch entries do not make?"""
+        watched = self.checks_contracts and self.promises is not None
+        return self.safety == "strict" or watched or self._shapes is None
 
     def compiled(self) -> dict[int, Variant]:
         """The variants compiled so far for the CPU, by the mask of the conditions that they rest
@@ -314,7 +338,9 @@ class Program:
             KernelFault: a thread faulted; everything else that the launch wrote is there.  On a
                 GPU: an earlier launch has failed, and this one was not started.
             ProofError: ``safety`` is strict and something is not proved; nothing has run.
+            LaunchError: arrays are not of the shapes of their contracts; nothing has run.
         """
+        self.check_shapes(dims, arguments)
         if thread_count(dims) == 0:
             return
         if self.safety == "strict":
@@ -326,6 +352,16 @@ class Program:
         else:
             self._run_cpu(dims, arguments, block_dim)
 
+    def check_shapes(self, dims: Sequence[int], arguments: Sequence[Argument]) -> None:
+        """Refuse a launch whose arrays are not of the shapes of their contracts.
+
+        Raises:
+            LaunchError: H0717, naming both sides.
+        """
+        if self.promises is not None:
+            lookup = partial(look_up, arguments, dims)
+            _contracts().check_shapes(self.wir, self.name, self.promises, lookup)
+
     def _require_proofs(
         self, device: Device, dims: Sequence[int], arguments: Sequence[Argument]
     ) -> None:
@@ -334,6 +370,9 @@ class Program:
         missing = gate.missing(dims, arguments, device)
         if not missing:
             return
+        unchecked = gate.unchecked(missing)
+        if unchecked is not None:
+            raise unchecked
         if not gate.faults.isdisjoint(missing):
             holds = self.condition.holds(lambda symbol: look_up(arguments, dims, symbol))
             require_proofs(self.guarded(bounds=holds), self.describe_condition())
@@ -342,7 +381,8 @@ class Program:
     def _strict_gate(self) -> StrictGate:
         gate = self._gate
         if gate is None:  # the prover is large, and few programs are strict
-            gate = import_module("heald.driver.verify_strict").StrictGate(self.wir)
+            strict = import_module("heald.driver.verify_strict")
+            gate = strict.StrictGate(self.wir, self.promises, checked=self.checks_contracts)
             self._gate = gate
         return gate
 
@@ -425,6 +465,11 @@ class Program:
         assert fault is not None
         sites = self.compiled()[told.mask].artifact.sites
         return error_of(fault, sites, told.dims, self.name)
+
+
+def _contracts() -> Any:
+    """What checks contracts; it loads what proofs are made of, and few kernels have contracts."""
+    return import_module("heald.driver.contracts")
 
 
 def _sharing() -> Sharing:

@@ -20,6 +20,7 @@ import numpy as np
 
 from heald.artifact import Fault, FaultKind, Symbol
 from heald.diagnostics import HealdError, InternalError
+from heald.driver.promised import ends_of, first_broken, sizes_of
 from heald.interp import ArrayView
 from heald.interp.faults import Journal
 from heald.interp.lanes import Group, Launch, prepare
@@ -27,7 +28,10 @@ from heald.interp.memory import ArrayValue, Lanes, Memory, c_strides
 from heald.interp.serial import run_thread
 from heald.interp.values import Datum
 from heald.ir import MEMORY, Kernel, Op, Value, op_ids, walk
+from heald.ops import CLAIMS, PROMISES, role_of
+from heald.passes.contracts import assert_roles
 from heald.proof import Content, Suspect, used_leaves
+from heald.proof.contracts import NOTHING, Promises
 from heald.types import Array, Element, Leaf, Scalar, leaf_offsets, leaves, size_of
 
 FUEL = 3_000
@@ -57,12 +61,14 @@ class Case:
             else a seed.
         memory: bytes of array leaves of parameters, which win over ``fill`` and contents.
         floats: by-value floats, as parameter, leaf and number.
+        promises: contracts, which memory keeps and threads have to keep.
     """
 
     suspect: Suspect
     fill: int = 0
     memory: tuple[tuple[tuple[int, int], bytes], ...] = ()
     floats: tuple[tuple[int, int, float], ...] = ()
+    promises: Promises = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,8 @@ class Misbehaviour:
         parameter: which parameter's memory, and at which byte, for a race; else -1.
         index: of a fault out of bounds.
         shape: what the index was checked against.
-        exact: what an op that wrapped should have given, and ``wrapped`` what it gave.
+        exact: what an op that wrapped should have given, and ``wrapped`` what it gave; or what was
+            stored against a contract.
         executed: ids of accesses that the thread of an op that wrapped came to.
     """
 
@@ -249,7 +256,7 @@ def arguments_of(kernel: Kernel, case: Case) -> list[object]:
     for content in case.suspect.contents:
         _place(found, content)
     for (number, k), data in case.memory:
-        buffer = _view(found, number, k).buffer
+        buffer = view_of(found, number, k).buffer
         if len(buffer) != len(data):
             raise TooLarge(f"argument {number} has {len(buffer)} bytes, not {len(data)}")
         buffer[:] = np.frombuffer(data, np.uint8)
@@ -265,7 +272,7 @@ def freeze(kernel: Kernel, case: Case) -> Case:
     for number, parameter in enumerate(kernel.params):
         for k, leaf in enumerate(leaves(parameter.type)):
             if isinstance(leaf, Array):
-                memory.append(((number, k), _view(arguments, number, k).buffer.tobytes()))
+                memory.append(((number, k), view_of(arguments, number, k).buffer.tobytes()))
             elif not leaf.is_integer:
                 argument = arguments[number]
                 part = argument[k] if isinstance(argument, tuple) else argument
@@ -273,7 +280,8 @@ def freeze(kernel: Kernel, case: Case) -> Case:
     return replace(case, fill=0, memory=tuple(memory), floats=tuple(floats))
 
 
-def _view(arguments: Sequence[object], number: int, k: int) -> ArrayView:
+def view_of(arguments: Sequence[object], number: int, k: int) -> ArrayView:
+    """An array among the arguments of a case, by parameter and leaf."""
     argument = arguments[number]
     view = argument[k] if isinstance(argument, tuple) else argument
     assert isinstance(view, ArrayView)
@@ -318,7 +326,7 @@ def _allocate(dtype: Element, shape: tuple[int, ...]) -> ArrayView:
 
 
 def _fill(view: ArrayView, fill: int, random: np.random.Generator, size: int) -> None:
-    if len(view.buffer) > _DENSE:
+    if len(view.buffer) > _DENSE or 0 in view.shape:
         return
     for k, leaf in enumerate(leaves(view.dtype)):
         assert isinstance(leaf, Scalar)
@@ -341,7 +349,7 @@ def _random_number(t: Scalar, random: np.random.Generator) -> Any:
 
 
 def _place(arguments: Sequence[object], content: Content) -> None:
-    view = _view(arguments, content.parameter, content.leaf)
+    view = view_of(arguments, content.parameter, content.leaf)
     inside = all(0 <= i < n for i, n in zip(content.index, view.shape, strict=True))
     if not inside:
         return
@@ -359,11 +367,25 @@ def _place(arguments: Sequence[object], content: Content) -> None:
 def replay(kernel: Kernel, case: Case, *, fuel: int = FUEL) -> list[Misbehaviour]:
     """Run a case; gives what was seen to go wrong, nothing where nothing did.
 
-    Threads for which there is no ``fuel`` left do not run.
+    Threads for which there is no ``fuel`` left do not run.  A case in which a promise of the body
+    is broken says nothing: nothing is seen.
 
     Raises:
         HealdError: the interpreter cannot run the kernel.
     """
+    roles = {n: role_of(op) for op, n in op_ids(kernel).items() if op.name == "assume"}
+    promised = any(role in PROMISES for role in roles.values())
+    if promised and prod(case.suspect.dims) > _MOST_THREADS:
+        return []  # not all threads would run
+    found = _run(assert_roles(kernel, PROMISES), case, roles, fuel)
+    if any(role in CLAIMS for role in roles.values()):
+        broken = _run(assert_roles(kernel, PROMISES | CLAIMS), case, roles, fuel)
+        found += [m for m in broken if m.aspect == "contracts" and m not in found]
+    return found
+
+
+def _run(kernel: Kernel, case: Case, roles: Mapping[int, str], fuel: int) -> list[Misbehaviour]:
+    """Run a kernel in which conditions are assertions; ``roles`` are those that they had."""
     arguments = arguments_of(kernel, case)
     launch = prepare(kernel, case.suspect.dims, arguments, 256, None, fuel)
     ledger = _Ledger()
@@ -386,7 +408,11 @@ def replay(kernel: Kernel, case: Case, *, fuel: int = FUEL) -> list[Misbehaviour
             place = _coordinates(thread, case.suspect.dims)
             if journal.fault is not None:
                 faulted.add(thread)
-                found.append(_fault(journal.fault, place))
+                role = roles.get(journal.fault.op, "")
+                if role in PROMISES:
+                    return []
+                aspect = "contracts" if role else ""
+                found.append(_fault(journal.fault, place, aspect))
             else:
                 found += [
                     Misbehaviour(
@@ -399,7 +425,10 @@ def replay(kernel: Kernel, case: Case, *, fuel: int = FUEL) -> list[Misbehaviour
                     )
                     for op, (exact, wrapped) in group.wraps.items()
                 ]
-    return found + _races(ledger, faulted, case.suspect.dims)
+    found += _races(ledger, faulted, case.suspect.dims)
+    if case.promises:
+        found += _broken(case, arguments, ledger)
+    return found
 
 
 def _ends(group: _Observed) -> bool:
@@ -453,8 +482,8 @@ def _coordinates(thread: int, dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(out))
 
 
-def _fault(fault: Fault, place: tuple[int, ...]) -> Misbehaviour:
-    kind = PROPERTY_OF.get(fault.kind)
+def _fault(fault: Fault, place: tuple[int, ...], aspect: str) -> Misbehaviour:
+    kind = aspect or PROPERTY_OF.get(fault.kind)
     if kind is None:
         raise InternalError(f"a fault of kind {fault.kind.name} in a replay")
     return Misbehaviour(kind, fault.op, (place,), index=fault.index, shape=fault.shape)
@@ -471,6 +500,33 @@ def _races(ledger: _Ledger, faulted: set[int], dims: Sequence[int]) -> list[Misb
                     threads = _coordinates(first, dims), _coordinates(second, dims)
                     found[ops] = Misbehaviour("races", a.op, threads, b.op, parameter)
     return list(found.values())
+
+
+def _broken(case: Case, arguments: Sequence[object], ledger: _Ledger) -> list[Misbehaviour]:
+    """Contracts of arrays that do not hold any more after the launch."""
+    found = []
+    lookup = sizes_of(case.suspect)
+    for promise in case.promises.arrays:
+        view = view_of(arguments, promise.parameter, 0)
+        if 0 in view.shape:
+            continue
+        cells = view.leaf(0)
+        index = first_broken(promise, cells, ends_of(promise, lookup))
+        if index is None:
+            continue
+        for (parameter, _), by_thread in ledger.numbers.items():
+            writers = [(t, x) for t, x in by_thread.items() if x.written or x.atomic]
+            if parameter == promise.parameter and writers:
+                thread, touch = writers[-1]
+                place = _coordinates(thread, case.suspect.dims)
+                stored = str(cells[index])
+                found.append(
+                    Misbehaviour(
+                        "contracts", touch.op, (place,), -1, parameter, index, exact=stored
+                    )
+                )
+                break
+    return found
 
 
 def _conflict(a: _Touch, b: _Touch) -> bool:

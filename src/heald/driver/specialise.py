@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from types import FunctionType
 from typing import Any
 
@@ -12,7 +13,13 @@ from heald.driver.cache import analyse
 from heald.driver.deep import deeply
 from heald.driver.program import Program
 from heald.driver.tracing import show_source
-from heald.frontend import Options, lower_call, lower_kernel, read_source
+from heald.frontend import (
+    Options,
+    lower_call,
+    lower_kernel,
+    parameter_contracts,
+    read_source,
+)
 from heald.interp import Closure, compile_closure
 from heald.ir import Kernel, check
 from heald.library.registry import load_topics, lookup
@@ -34,6 +41,7 @@ def compile_program(
     wide_index: bool,
     safety: str,
     strict_fp: bool,
+    check_contracts: bool = False,
 ) -> Program:
     """A kernel for concrete parameter types, ready to be launched; code is made on first demand.
 
@@ -42,17 +50,33 @@ def compile_program(
     """
     show_source(function)
     options = Options(index=i64 if wide_index else i32, strict_fp=strict_fp)
+    contracts = parameter_contracts(function)
 
     def lower() -> Kernel:
         wir = lower_kernel(function, types, resolve, options, name=name)
         if config.check:
             check(wir, TABLE)
+        if any(contracts):
+            import_module("heald.driver.contracts").check_access(wir, contracts, function)
         return wir
 
-    chosen = f"{options} {safety=} {name=}"
+    stated = f" {contracts}" if any(contracts) else ""
+    chosen = f"{options} {safety=} {name=}{stated}"
     span = read_source(function).name_span(None)
     analysed, cache = deeply(lambda: analyse(function, types, chosen, lower), name, span)
-    return Program(name, analysed, safety=safety, wide_index=wide_index, cache=cache)
+    promises = None
+    if any(contracts):
+        reader = import_module("heald.driver.contracts")
+        promises = reader.read_promises(analysed.kernel, contracts, function)
+    return Program(
+        name,
+        analysed,
+        safety=safety,
+        wide_index=wide_index,
+        cache=cache,
+        promises=promises,
+        check_contracts=check_contracts,
+    )
 
 
 def compile_call(

@@ -29,11 +29,13 @@ class Choice:
         bounds: accesses that were proved under the launch condition are in bounds.
         unit: arrays are dense along their last axis and within 2^31 bytes.
         apart: what the kernel writes overlaps nothing else.
+        shapes: arrays have the shapes of their contracts, as all launches have; code is the same.
     """
 
     bounds: bool = False
     unit: bool = False
     apart: bool = False
+    shapes: bool = False
 
     @property
     def name(self) -> str:

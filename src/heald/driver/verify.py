@@ -13,14 +13,20 @@ from typing import Protocol
 
 from heald.artifact import Symbol
 from heald.artifact.serialise import to_plain
-from heald.diagnostics import HealdError
+from heald.diagnostics import Diagnostic, HealdError, ProofError
 from heald.driver.arguments import Argument, ArrayArgument
 from heald.driver.cache_keys import make_key
+from heald.driver.obedience import obey
 from heald.driver.replay import Case, Misbehaviour, replay
 from heald.driver.verify_issue import Issue, PropertyReport, Verdict
 from heald.driver.verify_names import Names
 from heald.driver.verify_report import Report
-from heald.driver.verify_text import describe_finding, describe_misbehaviour, describe_proof
+from heald.driver.verify_text import (
+    describe_contracts,
+    describe_finding,
+    describe_misbehaviour,
+    describe_proof,
+)
 from heald.driver.witness import Witness
 from heald.ir import MAX_RANK, Kernel, code_hash
 from heald.proof import (
@@ -30,11 +36,13 @@ from heald.proof import (
     Proof,
     PropertyProof,
     Request,
+    Suspect,
     prove,
 )
 from heald.proof.client import Gave, Unavailable, Worker
 from heald.proof.conditions import clause
-from heald.proof.prove import CONTRADICTION
+from heald.proof.contracts import NOTHING, Promises
+from heald.proof.prove import CONTRADICTION, CONTRADICTORY_CONTRACTS
 from heald.proof.result import VERSION, from_json, to_json
 
 _FILLS = range(7)
@@ -96,6 +104,7 @@ def request_key(request: Request) -> str:
         request.properties,
         request.intervals,
         request.seek,
+        to_plain(request.promises),
     )
     return make_key("proof", repr(parts))
 
@@ -155,6 +164,7 @@ class Question:
         given: facts about launches.
         infer: whether a verdict may rest on further conditions on the launch.
         properties: which ones.
+        promises: contracts of its parameters.
     """
 
     kernel: Kernel
@@ -162,13 +172,20 @@ class Question:
     given: tuple[Clause, ...] = ()
     infer: bool = True
     properties: tuple[str, ...] = PROPERTIES
+    promises: Promises = NOTHING
 
 
 def verify_program(
     question: Question, *, store: Cache | None = None, process: bool = True
 ) -> Report:
     """Prove what can be proved of a program, and replay what the prover suspects."""
-    request = Request(question.kernel, question.given, question.infer, question.properties)
+    request = Request(
+        question.kernel,
+        question.given,
+        question.infer,
+        question.properties,
+        promises=question.promises,
+    )
     try:
         proof = ask(request, store=store, process=process)
     except Gave as gave:
@@ -180,6 +197,20 @@ def verify_program(
 def contradicts(report: Report) -> bool:
     """Was nothing judged, since there is no launch of which everything holds that is given?"""
     return report.proof.beyond is not None and report.proof.beyond[0] == CONTRADICTION
+
+
+def contract_error(report: Report) -> ProofError | None:
+    """The error where nothing was judged, since there is no launch that keeps the contracts."""
+    beyond = report.proof.beyond
+    if beyond is None or beyond[0] != CONTRADICTORY_CONTRACTS:
+        return None
+    span = report.issues[0].span if beyond[1] and report.issues else report.span
+    message = f"no launch of kernel '{report.kernel}' keeps all of its contracts"
+    hint = (
+        "compare them with each other, and with what is given of the launch: any kernel would be "
+    )
+    hint += "proved under contracts that contradict each other"
+    return ProofError(Diagnostic("H0607", message, span, hint=hint))
 
 
 def launch_facts(
@@ -226,15 +257,20 @@ class _Reporter:
         issues = self._issues(name, proof)
         if any(issue.verdict is Verdict.REFUTED for issue in issues):
             verdict = Verdict.REFUTED
-        elif proof.status != "proved":
+        elif proof.status == "open":
             verdict = Verdict.UNKNOWN
         else:
             conditional = proof.clauses or proof.live or proof.apart
             verdict = Verdict.CONDITIONAL if conditional else Verdict.PROVED
+            verdict = Verdict.CONTRACTS if proof.status == "stated" else verdict
         demands, notes = describe_proof(proof, self._names)
-        if verdict in (Verdict.REFUTED, Verdict.UNKNOWN):
+        contracts: tuple[str, ...] = ()
+        if not verdict.is_proof:
             demands = ()
-        return PropertyReport(name, verdict, demands, notes, tuple(issues))
+        elif proof.contracts:
+            question = self._question
+            contracts = describe_contracts(question.promises, proof.contracts, self._names)
+        return PropertyReport(name, verdict, demands, notes, tuple(issues), contracts)
 
     def _issues(self, name: str, proof: PropertyProof) -> list[Issue]:
         if self._proof.beyond is not None:
@@ -252,13 +288,20 @@ class _Reporter:
     def _issue(self, finding: Finding) -> Issue:
         for suspect in finding.suspects:
             for fill in _FILLS:
-                case = Case(suspect, fill)
-                seen = self._confirmed(finding, case)
-                if seen is not None:
+                case = self._case(suspect, fill)
+                seen = None if case is None else self._confirmed(finding, case)
+                if case is not None and seen is not None:
                     witness = Witness.of(self._question.kernel, case, seen)
                     text = describe_misbehaviour(seen, self._names)
                     return replace(text, witness=witness)
         return describe_finding(finding, self._names)
+
+    def _case(self, suspect: Suspect, fill: int) -> Case | None:
+        """A launch to replay that keeps the contracts."""
+        try:
+            return obey(self._question.kernel, Case(suspect, fill), self._question.promises)
+        except (HealdError, MemoryError):  # too large
+            return None
 
     def _confirmed(self, finding: Finding, case: Case) -> Misbehaviour | None:
         """What a replay shows of a finding."""

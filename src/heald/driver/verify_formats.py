@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _COLOURS = {
     Verdict.PROVED: "green",
     Verdict.CONDITIONAL: "green",
+    Verdict.CONTRACTS: "cyan",
     Verdict.UNKNOWN: "yellow",
     Verdict.REFUTED: "red",
 }
@@ -30,9 +31,17 @@ def headline(report: Report) -> str:
 
 
 def _property_line(part: PropertyReport) -> str:
-    if part.verdict is Verdict.CONDITIONAL:
-        return f"{part.name:<12} proved if {part.condition}"
-    return f"{part.name:<12} {part.verdict.value}"
+    return f"{part.name:<12} {_verdict(part)}"
+
+
+def _verdict(part: PropertyReport) -> str:
+    """A verdict with what it asks and what it rests on."""
+    if not part.verdict.is_proof:
+        return part.verdict.value
+    text = f"proved if {part.condition}" if part.condition else "proved"
+    if part.contracts:
+        text += f" under {', '.join(part.contracts)}"
+    return text
 
 
 def to_text(report: Report) -> str:
@@ -76,9 +85,9 @@ def to_markup(report: Report) -> str:
     """The report in colours, as markup that rich understands."""
     lines = [_coloured(headline(report), report.verdict, bold=True)]
     for part in report.properties:
-        text = part.condition if part.verdict is Verdict.CONDITIONAL else ""
-        verdict = _coloured("proved if" if text else part.verdict.value, part.verdict)
-        lines.append(f"  {part.name:<12} {verdict} {_literal(text)}".rstrip())
+        word, _, rest = _verdict(part).partition(" ")
+        text = f"{_coloured(word, part.verdict)} {_literal(rest)}"
+        lines.append(f"  {part.name:<12} {text}".rstrip())
         lines += [f"               {_literal(note)}" for note in part.notes]
     for issue in report.issues:
         lines += ["", *map(_literal, _indented(issue.diagnostic().render()))]
@@ -100,7 +109,8 @@ def to_html(report: Report) -> str:
     rows = []
     for part in report.properties:
         colour = {"yellow": "darkorange"}.get(_COLOURS[part.verdict], _COLOURS[part.verdict])
-        text = "<br>".join(html.escape(t) for t in (part.condition, *part.notes) if t)
+        facts = (part.condition, ", ".join(part.contracts), *part.notes)
+        text = "<br>".join(html.escape(t) for t in facts if t)
         rows.append(
             f"<tr><td>{part.name}</td><td style='color:{colour}'>{part.verdict.value}</td>"
             f"<td>{text}</td></tr>"
@@ -122,11 +132,13 @@ def to_json(report: Report) -> dict[str, Any]:
         "verdict": report.verdict.value,
         "given": list(report.given),
         "condition": report.condition,
+        "contracts": list(report.contracts),
         "properties": [
             {
                 "name": part.name,
                 "verdict": part.verdict.value,
                 "condition": part.condition,
+                "contracts": list(part.contracts),
                 "notes": list(part.notes),
                 "issues": [_issue_json(issue) for issue in part.issues],
             }
@@ -181,12 +193,24 @@ def to_sarif(reports: Iterable[Report]) -> dict[str, Any]:
                     ],
                 }
             )
+        results += [_sarif_proof(report, p) for p in report.properties if p.contracts]
     rules = [{"id": code, "shortDescription": {"text": title}} for code, title in codes.items()]
     driver = {"name": "heald verify", "rules": rules}
     return {
         "$schema": _SARIF,
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+
+
+def _sarif_proof(report: Report, part: PropertyReport) -> dict[str, Any]:
+    """A result without a fault, which says what a proof rests on."""
+    text = f"{report.kernel}: {part.name} {part.verdict.value}: {', '.join(part.contracts)}"
+    return {
+        "kind": "informational",
+        "level": "none",
+        "message": {"text": text},
+        "locations": [_sarif_place(report.span)] if report.span else [],
     }
 
 
@@ -211,6 +235,9 @@ def to_junit(reports: Sequence[Report], errors: Sequence[str], *, strict: bool) 
             case = ElementTree.SubElement(
                 suite, "testcase", name=part.name, classname=report.kernel
             )
+            if part.contracts:
+                text = f"{part.verdict.value}: {', '.join(part.contracts)}"
+                ElementTree.SubElement(case, "system-out").text = text
             text = "\n".join(issue.diagnostic().render() for issue in part.issues)
             bad = part.verdict is Verdict.REFUTED or (strict and part.verdict is Verdict.UNKNOWN)
             if bad:
@@ -237,6 +264,10 @@ def to_github(reports: Iterable[Report]) -> str:
                 place = f" file={issue.span.file},line={issue.span.line},col={issue.span.col + 1}"
             text = f"{report.kernel}: {issue.message}. {issue.hint}".strip()
             lines.append(f"::{level}{place}::{_escaped(text)}")
+        if report.proved and report.contracts:
+            place = f" file={report.span.file},line={report.span.line}" if report.span else ""
+            text = f"{report.kernel}: {report.verdict.value}: {', '.join(report.contracts)}"
+            lines.append(f"::notice{place}::{_escaped(text)}")
     return "\n".join(lines)
 
 
@@ -251,7 +282,7 @@ def to_markdown(reports: Iterable[Report]) -> str:
     """
     lines = ["| kernel | verdict | asks of the launch, or is open |", "|---|---|---|"]
     for report in reports:
-        text = report.condition
+        text = " under ".join(t for t in (report.condition, ", ".join(report.contracts)) if t)
         if not report.proved:
             open_ = [p for p in report.properties if p.issues]
             text = "; ".join(f"{p.name} {p.verdict.value}: {_reasons(p)}" for p in open_)

@@ -14,6 +14,7 @@ class Verdict(Enum):
 
     PROVED = "proved"
     CONDITIONAL = "proved under conditions"
+    CONTRACTS = "proved under stated contracts"
     UNKNOWN = "unknown"
     REFUTED = "refuted"
 
@@ -21,6 +22,11 @@ class Verdict(Enum):
     def rank(self) -> int:
         """0 for the best."""
         return list(Verdict).index(self)
+
+    @property
+    def is_proof(self) -> bool:
+        """Is it one of the kinds of proof?"""
+        return self.rank < Verdict.UNKNOWN.rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,7 @@ _CODES = {
     "overflow": ("H0604", "H0606"),
     "races": ("H0605", "H0606"),
     "aliasing": ("H0605", "H0606"),
+    "contracts": ("H0608", "H0606"),
 }
 
 
@@ -77,6 +84,7 @@ class PropertyReport:
     Attributes:
         demands: what a proof asks of the launch, readably.
         notes: facts worth knowing, such as benign races.
+        contracts: those that a proof rests on, readably.
     """
 
     name: str
@@ -84,6 +92,7 @@ class PropertyReport:
     demands: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     issues: tuple[Issue, ...] = ()
+    contracts: tuple[str, ...] = ()
 
     @property
     def condition(self) -> str:

@@ -6,6 +6,7 @@ from heald.artifact import Symbol
 from heald.diagnostics import Span
 from heald.diagnostics.spans import source_line
 from heald.ir import MAX_RANK, Kernel, Op, Value, op_ids, walk
+from heald.ops import PROMISES, role_of
 from heald.types import Array, Leaf, leaf_path, leaves
 
 
@@ -38,6 +39,16 @@ class Names:
             return ""
         text = source_line(span)
         return text[span.col : span.end_col] if text else ""
+
+    def promise(self, number: int) -> str:
+        """A contract in the body as it was written; empty for other ops."""
+        op = self._ops.get(number)
+        return str(op.attrs.get("message", "")) if op is not None and op.name == "assume" else ""
+
+    def promises(self) -> list[str]:
+        """What the body promises, as it was written."""
+        found = [op for op in self._ops.values() if op.name == "assume" and role_of(op) in PROMISES]
+        return [str(op.attrs.get("message", "")) for op in found]
 
     def symbol(self, symbol: Symbol) -> str:
         """A launch size, such as ``dim[0]`` or ``a.shape[1]``."""

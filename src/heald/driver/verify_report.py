@@ -39,13 +39,18 @@ class Report:
 
     @property
     def proved(self) -> bool:
-        """Is every property proved, perhaps under conditions on the launch?"""
-        return self.verdict in (Verdict.PROVED, Verdict.CONDITIONAL)
+        """Is every property proved, perhaps under conditions on the launch or contracts?"""
+        return self.verdict.is_proof
 
     @property
     def condition(self) -> str:
         """What the proofs ask of the launch, readably; empty where they ask nothing."""
         return " and ".join(dict.fromkeys(d for p in self.properties for d in p.demands))
+
+    @property
+    def contracts(self) -> tuple[str, ...]:
+        """The contracts that proofs rest on, as they were written; empty where they need none."""
+        return tuple(dict.fromkeys(text for p in self.properties for text in p.contracts))
 
     @property
     def issues(self) -> tuple[Issue, ...]:

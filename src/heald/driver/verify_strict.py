@@ -7,15 +7,25 @@ by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from heald.artifact import LaunchCondition, Symbol, abi
-from heald.diagnostics import ProofError
+from heald.diagnostics import Diagnostic, ProofError
 from heald.driver.arguments import Argument, look_up
 from heald.driver.cache_store import open_store
-from heald.driver.verify import Question, ask, launch_facts, verify_program
+from heald.driver.verify import (
+    Question,
+    ask,
+    contract_error,
+    launch_facts,
+    verify_program,
+)
+from heald.driver.verify_names import Names
+from heald.driver.verify_text import describe_contracts
 from heald.ir import Kernel
 from heald.proof import Live, Proof, PropertyProof, Request
 from heald.proof.client import Gave
+from heald.proof.contracts import NOTHING, Promises
 from heald.runtime.device import Device
 from heald.runtime.resources import table_of
 
@@ -30,18 +40,27 @@ class StrictGate:
 
     Attributes:
         faults: properties that guards check at run time, too.
+
+    Args:
+        kernel: before guards.
+        promises: contracts of its parameters.
+        checked: whether launches check those on contents, and in the body, too.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(
+        self, kernel: Kernel, promises: Promises | None = None, *, checked: bool = False
+    ) -> None:
         self.faults = _FAULTS
         self._kernel = kernel
+        self._promises = promises or NOTHING
+        self._checked = checked
         self._proof: Proof | None = None
         self._launches: dict[object, Proof] = {}
 
     def prepare(self) -> Proof:
         """What is proved of all launches; the first call waits for the prover."""
         if self._proof is None:
-            self._proof = self._ask(Request(self._kernel, seek=False))
+            self._proof = self._ask(Request(self._kernel, seek=False, promises=self._promises))
         return self._proof
 
     def missing(
@@ -50,7 +69,9 @@ class StrictGate:
         """Properties that are not proved for a launch on a device."""
 
         def covers(proof: PropertyProof) -> bool:
-            return _covers(proof, lambda symbol: look_up(arguments, dims, symbol), device)
+            checked = proof.contracts != "contents" or self._checked  # shapes always are
+            lookup = partial(look_up, arguments, dims)
+            return checked and _covers(proof, lookup, device)
 
         general = self.prepare().properties.items()
         missing = tuple(n for n, p in general if not covers(p))
@@ -61,7 +82,7 @@ class StrictGate:
             if len(self._launches) >= _MOST_LAUNCHES:
                 self._launches.clear()
             self._launches[key] = self._ask(
-                Request(self._kernel, key[0], False, missing, seek=False)
+                Request(self._kernel, key[0], False, missing, seek=False, promises=self._promises)
             )
         own = self._launches[key].properties.items()  # addresses and handles are not in the key
         return tuple(n for n, p in own if not covers(p))
@@ -77,8 +98,13 @@ class StrictGate:
     ) -> ProofError:
         """The error for a launch of which properties are not proved."""
         facts = launch_facts(self._kernel, dims, arguments)
-        question = Question(self._kernel, self._kernel.name, facts, False, tuple(missing))
+        question = Question(
+            self._kernel, self._kernel.name, facts, False, tuple(missing), self._promises
+        )
         report = verify_program(question, store=open_store())
+        wrong = contract_error(report)
+        if wrong is not None:
+            return wrong
         found = [issue.diagnostic() for issue in report.issues]
         if found:
             return ProofError(*found)
@@ -88,10 +114,23 @@ class StrictGate:
             "cannot be proved: arrays overlap, or there is no solver"
         )
 
+    def unchecked(self, missing: Sequence[str]) -> ProofError | None:
+        """The error where all that is missing rests on contracts that nobody checks."""
+        parts = [self.prepare().properties[name] for name in missing]
+        if self._checked or not all(
+            p.contracts == "contents" and p.status != "open" for p in parts
+        ):
+            return None
+        texts = describe_contracts(self._promises, "contents", Names(self._kernel))
+        message = f"kernel '{self._kernel.name}' has safety=\"strict\", and what is proved of it "
+        message += f"rests on contracts that are not checked: {', '.join(texts)}"
+        hint = "set wp.config.check_contracts = True, or launch with safety='auto'"
+        return ProofError(Diagnostic("H0606", message, self._kernel.span, hint=hint))
+
 
 def _covers(proof: PropertyProof, lookup: Lookup, device: Device) -> bool:
     """Is a property proved for a launch on a device?"""
-    if proof.status != "proved" or not all(clause.holds(lookup) for clause in proof.clauses):
+    if proof.status == "open" or not all(clause.holds(lookup) for clause in proof.clauses):
         return False
     if proof.apart is not None and not LaunchCondition((proof.apart,)).holds(lookup):
         return False

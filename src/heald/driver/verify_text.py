@@ -11,6 +11,7 @@ from heald.driver.verify_issue import Issue, Verdict
 from heald.driver.verify_names import Names
 from heald.ir import MAX_RANK
 from heald.proof import Clause, Finding, PropertyProof
+from heald.proof.contracts import Promises
 
 
 def show(numbers: Sequence[int]) -> str:
@@ -46,6 +47,12 @@ def describe_misbehaviour(seen: Misbehaviour, names: Names) -> Issue:
                 f"accesses the wrong element"
             )
             notes = (Note("the access", names.span(seen.other)),)
+        case "contracts":
+            text = names.promise(seen.op)
+            message = f"{text} does not hold, in {who}"
+            if not text:
+                array = names.array(seen.op)
+                message = f"{seen.exact} is stored in '{array}' against its contract, in {who}"
         case "races":
             other = _thread(seen.threads[1])
             array = names.array(seen.op)
@@ -111,6 +118,7 @@ _CLAIMS = {
     "overflow": "cannot show that the index of '{array}' does not overflow",
     "races": "cannot show that no two threads meet in '{array}'",
     "aliasing": "cannot show that arrays may overlap",
+    "contracts": "cannot show that {promise} holds",
 }
 
 
@@ -118,7 +126,8 @@ def describe_finding(finding: Finding, names: Names) -> Issue:
     """Something that is neither proved nor shown to be wrong."""
     sources = ", ".join(dict.fromkeys(_source(s, names) for s in finding.sources[:4]))
     reason = _REASONS[finding.reason].format(sources=sources or "in the kernel")
-    message = _CLAIMS[finding.aspect].format(array=names.array(finding.op))
+    promise = names.promise(finding.op) or f"the contract of '{names.array(finding.op)}'"
+    message = _CLAIMS[finding.aspect].format(array=names.array(finding.op), promise=promise)
     notes: tuple[Note, ...] = ()
     if finding.other not in (-1, finding.op):
         notes = (Note("the other access", names.span(finding.other)),)
@@ -163,6 +172,15 @@ def _describe_clauses(clauses: Sequence[Clause], names: Names) -> list[str]:
     alone = set(_ONE_THREAD) <= set(clauses)
     rest = [c.describe(names.symbol) for c in clauses if not (alone and c in _ONE_THREAD)]
     return [*rest, *["the launch has one thread"] * alone]
+
+
+def describe_contracts(promises: Promises, trust: str, names: Names) -> tuple[str, ...]:
+    """The contracts that were trusted."""
+    found = [f"{names.symbol(p.extent)} == {p.text}" for p in promises.shapes]
+    if trust == "contents":
+        found += [f"{names.argument(p.parameter, 0)}: {p.text}" for p in promises.arrays]
+        found += names.promises()
+    return tuple(dict.fromkeys(found))
 
 
 def _listed(arrays: Sequence[ArrayPlace], names: Names) -> str:

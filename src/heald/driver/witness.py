@@ -19,8 +19,9 @@ from heald.driver.replay import Case, Misbehaviour, freeze, replay
 from heald.ir import Kernel, dump_kernels, load_kernels
 from heald.ops import TABLE
 from heald.proof import Suspect
+from heald.proof.contracts import Promises
 
-VERSION = 1
+VERSION = 2
 _MEMBERS = frozenset({"kernel", "case"})
 
 
@@ -87,6 +88,7 @@ class Witness:
             "suspect": to_plain(self.case.suspect),
             "floats": to_plain(self.case.floats),
             "seen": to_plain(self.seen),
+            "promises": to_plain(self.case.promises),
         }
 
 
@@ -115,6 +117,7 @@ def load_witness(path: str | PathLike[str]) -> Witness:
             0,
             memory,
             from_plain(tuple[tuple[int, int, float], ...], described["floats"]),
+            from_plain(Promises, described["promises"]),
         )
         return Witness(kernel, case, from_plain(Misbehaviour, described["seen"]))
     except (ValueError, KeyError, TypeError, IndexError, zipfile.BadZipFile, EOFError) as error:

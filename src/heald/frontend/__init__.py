@@ -2,7 +2,13 @@
 ``docs/language.md``."""
 
 from heald.frontend.dependencies import captured_value, outline_of, results_of, signature_of
-from heald.frontend.lower import lower_call, lower_kernel, parameter_patterns
+from heald.frontend.lower import (
+    lower_call,
+    lower_kernel,
+    parameter_contracts,
+    parameter_patterns,
+    parameter_places,
+)
 from heald.frontend.machine import intrinsic
 from heald.frontend.session import Options, Resolver
 from heald.frontend.sources import own_signature, read_source, remember
@@ -16,7 +22,9 @@ __all__ = [
     "lower_kernel",
     "outline_of",
     "own_signature",
+    "parameter_contracts",
     "parameter_patterns",
+    "parameter_places",
     "read_source",
     "remember",
     "results_of",

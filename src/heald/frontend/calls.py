@@ -42,6 +42,7 @@ from heald.types import (
     array_like,
     as_concrete,
     can_widen,
+    contract_of,
     fits,
     is_generic,
     join,
@@ -365,6 +366,11 @@ def call_overloads(
 def _match(s: Session, function: FunctionType, arguments: Arguments) -> _Candidate | Refused | None:
     """How an overload takes the arguments; why not, where it is one literal; None otherwise."""
     parameters = parameters_of(function)
+    for parameter in parameters:
+        if contract_of(parameter.annotation) is not None:
+            message = f"parameter '{parameter.name}' of '{function.__name__}' has a contract"
+            hint = "contracts are for parameters of kernels: write them there"
+            raise s.refuse(arguments.node, "H0211", message, hint=hint)
     bound = _bind_arguments(s, parameters, arguments)
     if bound is None:
         return None

@@ -441,5 +441,27 @@ def _expect_near(s: Session, arguments: Arguments) -> Operand:
     return _expect(s, arguments, total or Literal(True), "expect_near")
 
 
+def _promise(role: str) -> Intrinsic:
+    """A condition that the prover takes or has to show; it runs where contracts are checked."""
+
+    def lower(s: Session, arguments: Arguments) -> Operand:
+        condition = arguments.bind(s, ("condition",), 1)["condition"]
+        place = arguments.at(condition)
+        value = as_value(s, place, s.as_number(place, condition))
+        if value.type is not b1:
+            hint = "compare it with something"
+            what = f"{arguments.callee} takes a truth value, not {describe(value)}"
+            raise s.refuse(place, "H0201", what, hint=hint)
+        message = f"wp.{role}({ast.unparse(place)})"
+        s.builder.emit("assume", (value,), (), (), role=role, message=message)
+        return Static(None)
+
+    return lower
+
+
+for _name in ("assume", "requires", "ensures", "invariant"):
+    INTRINSICS[_name] = _promise(_name)
+
+
 PYTHON: dict[Any, str] = {len: "len", type: "type", print: "print"}
 """Python's own functions that are intrinsics."""

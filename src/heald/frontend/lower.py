@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import FunctionType, MappingProxyType
 
-from heald.diagnostics import CompileError, Diagnostic
+from heald.diagnostics import CompileError, Diagnostic, Span
 from heald.diagnostics.errors import collect
 from heald.frontend.blocks import shared_ops
 from heald.frontend.calls import call_builtin, call_overloads
@@ -24,7 +24,7 @@ from heald.frontend.sources import (
 )
 from heald.frontend.statements import TooManyErrors, block
 from heald.ir import Kernel, Region, Value
-from heald.types import Pattern, Type, as_type
+from heald.types import Contract, Pattern, Type, as_type, contract_of
 
 _DEFAULT = Options()
 
@@ -44,6 +44,17 @@ def parameter_patterns(function: FunctionType) -> tuple[tuple[str, Pattern], ...
     if has_source(function) and all(pattern is not None for _, pattern in patterns):
         return tuple(patterns)
     raise _bad_parameters(function)
+
+
+def parameter_contracts(function: FunctionType) -> tuple[Contract | None, ...]:
+    """The contract of each parameter, None where its annotation has none."""
+    return tuple(contract_of(p.annotation) for p in declared_parameters(function))
+
+
+def parameter_places(function: FunctionType) -> tuple[tuple[str, Span], ...]:
+    """Names of parameters and where each is declared."""
+    source = read_source(function)
+    return tuple((p.name, source.span(p.node, None)) for p in parameters_of(function))
 
 
 def _bad_parameters(function: FunctionType) -> CompileError:

@@ -16,14 +16,23 @@ from heald.ops.definition import (
     define,
     encoded_as,
 )
-from heald.ops.effects import MAX_WIDTH, conversions_of, misprint
+from heald.ops.effects import (
+    CLAIMS,
+    MAX_WIDTH,
+    PROMISES,
+    conversions_of,
+    misprint,
+    role_of,
+)
 from heald.ops.lowering import lower_op
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
 __all__ = [
+    "CLAIMS",
     "MAX_WIDTH",
+    "PROMISES",
     "TABLE",
     "Emit",
     "Handled",
@@ -35,4 +44,5 @@ __all__ = [
     "encoded_as",
     "lower_op",
     "misprint",
+    "role_of",
 ]

@@ -28,6 +28,25 @@ def _assert(op: Op) -> Answer:
     return _condition(op)
 
 
+PROMISES = frozenset({"assume", "requires"})
+"""Roles of ``assume`` whose condition is taken from the user."""
+CLAIMS = frozenset({"ensures", "invariant"})
+"""Roles of ``assume`` whose condition is to be proved."""
+
+
+def role_of(op: Op) -> str:
+    """What an ``assume`` is for; without the attribute it is a plain promise."""
+    return str(op.attrs.get("role", "assume"))
+
+
+def _assume(op: Op) -> Answer:
+    if role_of(op) not in PROMISES | CLAIMS:
+        return f"has the role {role_of(op)!r}"
+    if not isinstance(op.attrs.get("message", ""), str):
+        return "needs a text as message"
+    return _condition(op)
+
+
 MAX_WIDTH = 999
 """The largest width and precision of a conversion that ``printf`` prints."""
 _CONVERSION = re.compile(r"%[-+ #0]*(\d*)(?:\.(\d+))?([A-Za-z%])")
@@ -111,11 +130,12 @@ define(
 define(
     OpDef(
         name="assume",
-        doc="The user promises that the operand is true.  Verdicts that rest on it say so, and no "
-        "guard goes.",
+        doc="The user promises that the operand is true (`role` assume or requires), or claims it "
+        "for the prover to show (ensures or invariant).  Verdicts that rest on promises say so, "
+        "and no guard goes.",
         arity=1,
         effects=Effect.FAULT,
-        type_rule=_condition,
+        type_rule=_assume,
         evaluate=_INFORMS,
         lower=_INFORMS,
         smt=_INFORMS,

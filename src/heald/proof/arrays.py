@@ -67,6 +67,7 @@ def access(ex: Executor, op: Op) -> None:
     leaf = op.attrs.get("leaf")
     assert leaf is None or isinstance(leaf, int)
     place = root_index(ex.terms, view, index)
+    ex.contents.visit(op, view.root, place, values, result)
     made = Access(op, kind, view.root, place, leaf, ex.path, ex.known, values, result, ex.depth > 0)
     used = ex.used_leaves.get(op)
     if used is None or len(used) == len(result):

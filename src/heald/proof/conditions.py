@@ -83,8 +83,8 @@ _RELATIONS: Mapping[type[ast.cmpop], tuple[int, int, bool]] = {
 }
 
 
-Sizes = Mapping[str, Symbol | tuple[Symbol, ...]]
-"""Launch sizes by name; ``dim`` and ``a.shape`` are several at once."""
+Sizes = Mapping[str, Symbol | tuple[Symbol, ...] | Sums]
+"""Launch sizes by name; ``dim`` and ``a.shape`` are several at once, sums are known ones."""
 
 
 def parse_clauses(text: str, names: Sizes) -> list[Clause]:
@@ -118,6 +118,19 @@ def parse_clauses(text: str, names: Sizes) -> list[Clause]:
                 case [tuple() as first, tuple() as second]:
                     found += _equal_shapes(relation, first, second)
     return found
+
+
+def parse_sum(text: str, names: Sizes) -> dict[Product, int]:
+    """A sum of products of launch sizes, such as ``2 * n + 1``.
+
+    Raises:
+        ValueError: anything else.
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        raise ValueError(f"'{text}' is no sum of launch sizes") from None
+    return {product: n for product, n in _sum(tree, names).items() if n}
 
 
 def _shape(node: ast.expr, names: Sizes) -> tuple[Symbol, ...] | None:
@@ -183,7 +196,9 @@ def _sum(node: ast.expr, names: Sizes) -> dict[Product, int]:
             return total
     name = ast.unparse(node)
     symbol = names.get(name)
+    if isinstance(symbol, Mapping):
+        return dict(symbol)
     if not isinstance(symbol, Symbol):
-        known = ", ".join(n for n, s in names.items() if isinstance(s, Symbol))
+        known = ", ".join(n for n, s in names.items() if not isinstance(s, tuple))
         raise ValueError(f"'{name}' is no launch size; there are {known}")
     return {(symbol,): 1}

@@ -7,8 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from heald.artifact import Apart, Symbol
-from heald.ir import Kernel, op_ids
+from heald.ir import Kernel, Op, op_ids
 from heald.proof.conditions import Clause, clause
+from heald.proof.contracts import NOTHING, Promises
 from heald.proof.executor import Executor
 from heald.proof.explain import closure, origins, reason_of
 from heald.proof.inference import conditions_for
@@ -34,6 +35,7 @@ class Request:
         properties: which ones.
         intervals: whether the interval analysis may settle obligations first.
         seek: whether to look for launches in which what is open goes wrong.
+        promises: contracts of parameters.
     """
 
     kernel: Kernel
@@ -42,6 +44,7 @@ class Request:
     properties: tuple[str, ...] = PROPERTIES
     intervals: bool = True
     seek: bool = True
+    promises: Promises = NOTHING
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,12 +75,14 @@ class Context:
 
     Attributes:
         stages: by property, and ``fits`` for what every property rests on.
+        trust: which contracts are taken to be kept: none, ``shapes``, or ``contents`` too.
         vague: whether something open depends on bits that the integer encoding does not know.
         questions: how many the solver was asked.
     """
 
-    def __init__(self, request: Request, *, vectors: bool = False) -> None:
+    def __init__(self, request: Request, *, trust: str = "", vectors: bool = False) -> None:
         self.request = request
+        self.trust = trust
         self.vectors = vectors
         self.kernel = request.kernel
         self.ids = op_ids(request.kernel)
@@ -93,14 +98,23 @@ class Context:
         """The maker of the terms of the present execution."""
         return self.executor.terms
 
-    def execute(self, executor: Executor) -> None:
-        """Take up an execution, and find out which guesses about loops hold in it.
+    def execute(self, wrapping: frozenset[Op] = frozenset()) -> None:
+        """Execute, and find out which guesses about loops hold.
+
+        Args:
+            wrapping: ops whose result may not fit its type.
 
         Raises:
             Beyond: the kernel does something that has no meaning for it.
         """
-        self.executor = executor
-        self.found = executor.run()
+        self.executor = Executor(
+            self.kernel,
+            wrapping,
+            vectors=self.vectors,
+            promises=self.request.promises,
+            trusting=self.trust == "contents",
+        )
+        self.found = self.executor.run()
         self.invariants = ()
         candidates = self.found.candidates
         if candidates:
@@ -141,6 +155,8 @@ class Context:
     def facts(self, *names: str) -> list[Term]:
         """What is known of launches: given, and the clauses of stages."""
         clauses = [*self.request.given, *self.stages["fits"].clauses]
+        if self.trust:
+            clauses += [promise.clause for promise in self.request.promises.shapes]
         for name in names:
             clauses += self.stages[name].clauses
         claims = []

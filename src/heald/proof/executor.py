@@ -13,12 +13,14 @@ from typing import Any
 
 from heald.artifact import Symbol
 from heald.ir import MAX_RANK, MEMORY, Kernel, Op, Region, Value, walk
-from heald.ops import TABLE, Handled
+from heald.ops import CLAIMS, TABLE, Handled, role_of
 from heald.ops.threads import synchronises_block
 from heald.passes.facts import DIVISIONS
 from heald.proof import arrays, loops
 from heald.proof.bits import Bits
 from heald.proof.components import used_leaves
+from heald.proof.contents import Contents
+from heald.proof.contracts import NOTHING, Promises
 from heald.proof.integers import Integers, scalar
 from heald.proof.records import (
     Beyond,
@@ -28,6 +30,7 @@ from heald.proof.records import (
     Obligation,
     Outcome,
     Path,
+    Promised,
     Root,
     Targets,
     View,
@@ -53,13 +56,22 @@ class Executor:
         wrapping: ops whose result may not fit its type; it is wrapped exactly.  All others are
             taken to fit, which ``fittings`` of the result asks to show.
         vectors: integers are bit-vectors, which wrap by themselves.
+        promises: contracts of parameters, which stores have to keep.
+        trusting: whether contents are as contracts say, and promises in the body are kept.
     """
 
     def __init__(
-        self, kernel: Kernel, wrapping: frozenset[Op] = frozenset(), *, vectors: bool = False
+        self,
+        kernel: Kernel,
+        wrapping: frozenset[Op] = frozenset(),
+        *,
+        vectors: bool = False,
+        promises: Promises = NOTHING,
+        trusting: bool = False,
     ) -> None:
         self.kernel = kernel
         self.wrapping = wrapping
+        self.trusting = trusting
         self.terms: Terms
         self.encoding: Integers
         if vectors:
@@ -68,7 +80,7 @@ class Executor:
         else:
             self.terms = Terms()
             self.encoding = Integers(self.terms, self.fit)
-        self.exact = exact_values(kernel)
+        self.exact = exact_values(kernel, {promise.parameter for promise in promises.arrays})
         self.used_leaves = used_leaves(kernel)
         self.found = Execution(kernel)
         self.limit = NARROW if _has_narrow_indices(kernel) else WIDE
@@ -78,6 +90,7 @@ class Executor:
         self.depth = 0
         self.targets = Targets()
         self.resources: dict[object, View] = {}
+        self.contents = Contents(self, promises)
         self._place: dict[str, Term] = {}
 
     def run(self) -> Execution:
@@ -202,6 +215,14 @@ class Executor:
             self.found.obligations.append(found)
             self.learn(goal)
 
+    def claim(self, op: Op, goal: Term, numbers: tuple[Term, ...] = ()) -> None:
+        """Something that a contract asks for here.  No check stands behind it, so nothing that
+        comes after may count on it.
+        """
+        if goal is not self.terms.true:
+            found = Obligation(op, "contract", self.path, self.known, goal, numbers)
+            self.found.obligations.append(found)
+
     # -- regions -----------------------------------------------------------------------------------
 
     def region(self, region: Region) -> tuple[Data, ...] | None:
@@ -230,7 +251,7 @@ class Executor:
                 case "scope":
                     flow = self._scope(op)
                 case _:
-                    self._plain(op)
+                    self.plain(op)
                     continue
             if flow is None:
                 return None
@@ -263,6 +284,7 @@ class Executor:
             found.accesses,
             found.candidates,
             found.blocks,
+            found.promised,
         )
 
     def _if(self, op: Op) -> tuple[Data, ...] | None:
@@ -382,7 +404,8 @@ class Executor:
 
     # -- ops without regions -----------------------------------------------------------------------
 
-    def _plain(self, op: Op) -> None:
+    def plain(self, op: Op) -> None:
+        """Execute an op without regions."""
         rule = _RULES.get(op.name)
         if rule is not None:
             rule(self, op)
@@ -479,6 +502,16 @@ def _assert(ex: Executor, op: Op) -> None:
     ex.oblige(op, "assertion", ex.term(op.operands[0]))
 
 
+def _assume(ex: Executor, op: Op) -> None:
+    condition = ex.term(op.operands[0])
+    if role_of(op) in CLAIMS:
+        ex.claim(op, condition)
+        return
+    ex.found.promised.append(Promised(op, ex.path, ex.known, condition))
+    if ex.trusting:
+        ex.learn(condition)
+
+
 def _nothing(ex: Executor, op: Op) -> None:
     """An op without a result that neither faults nor decides anything."""
 
@@ -511,7 +544,7 @@ _RULES: Mapping[str, Callable[[Executor, Op], None]] = {
     "resource_array": arrays.resource_array,
     "resource_scalar": arrays.resource_scalar,
     "assert": _assert,
-    "assume": _nothing,
+    "assume": _assume,
     "printf": _nothing,
     "block_sync": _block,
     "shuffle": _block,

@@ -8,10 +8,12 @@ does: Houdini (Flanagan and Leino, "Houdini, an annotation assistant for ESC/Jav
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from heald.ir import MEMORY, Op, Value, walk
+from heald.ir import MEMORY, Effect, Op, Region, Value, walk
+from heald.ops import TABLE, role_of
 from heald.proof.records import Candidate, Data, Guess, View
 from heald.proof.solver import Answer, Solver
 from heald.proof.terms import INT, Term, Terms
@@ -36,6 +38,67 @@ def guesses(ex: Executor, loop: Op, heads: Sequence[Data], inits: Sequence[Data]
     limits = dict.fromkeys(_limits(ex, loop))
     found = dict.fromkeys(_relations(ex, unknown, numbers, starts, list(limits)))
     return list(islice(found, _MOST))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stated:
+    """What ``wp.invariant`` says at the start of the body of a loop, as a guess.
+
+    It is computed from carried values by the ops before it, on exact integers: where it is not what
+    the machine computes it is another guess, and as such no worse.
+    """
+
+    ex: Executor
+    body: Region
+    op: Op
+
+    def claim(self, terms: Terms, carried: Sequence[Data]) -> Term:
+        """What it says of carried values at one place."""
+        ex = self.ex
+        mark, path, known = ex.mark(), ex.path, ex.known
+        own = self.body.args[: len(self.body.args) - len(carried)]  # the variable of a `for`
+        ex.bind(self.body.args, (*(ex.unknown(v.type, "index") for v in own), *carried))
+        for op in self.body.ops:
+            if op is self.op:
+                break
+            if op.name != "assume":
+                ex.plain(op)
+        ex.rollback(mark)
+        ex.path, ex.known = path, known
+        return ex.term(self.op.operands[0])
+
+    def speaks_of(self, value: Value) -> bool:
+        """Is it computed from a value?"""
+        found = {value}
+        for op in self.body.ops:
+            if op is self.op:
+                return op.operands[0] in found
+            if not found.isdisjoint(op.operands):
+                found.update(op.results)
+        raise AssertionError("it is an op of the body")
+
+
+def stated(ex: Executor, loop: Op) -> Iterator[Stated]:
+    """Invariants before which nothing happens in the body of a loop, and that do not speak of the
+    loop variable.
+    """
+    body = loop.regions[-1]
+    for op in body.ops:
+        if op.name == "assume":
+            found = Stated(ex, body, op)
+            about_index = loop.name == "for" and found.speaks_of(body.args[0])
+            if role_of(op) == "invariant" and not about_index:
+                yield found
+        elif op.regions or not _is_pure(op):
+            return
+
+
+def _is_pure(op: Op) -> bool:
+    known = TABLE.get(op.name)
+    return op.name in _COMPUTING or (known is not None and known.effects == Effect.PURE)
+
+
+_COMPUTING = frozenset({"const", "tid", "launch_dim", "dim", "compose", "extract", "insert"})
 
 
 def _is_number(ex: Executor, data: Data) -> bool:

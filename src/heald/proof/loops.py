@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from heald.ir import Op, Region, Value, walk
 from heald.proof.growth import Growth, growth_of, steady_leaves
-from heald.proof.invariants import guesses
-from heald.proof.records import Beyond, Candidate, Data, Outcome, Path, Targets
+from heald.proof.invariants import guesses, stated
+from heald.proof.records import Beyond, Candidate, Claims, Data, Outcome, Path, Targets
 from heald.proof.terms import INT, Term, constant_of
 from heald.proof.vector_terms import Inexact
 from heald.types import Array, Scalar
@@ -162,7 +162,8 @@ class _Loop:
         self.inits = ex.read(op.operands[len(op.operands) - len(op.results) :])
         self.growths = [growth_of(op, k) for k in range(len(op.results))]
         self.heads = tuple(self._head(k, init, trip) for k, init in enumerate(self.inits))
-        for guess in guesses(ex, op, self.heads, self.inits):
+        trials: list[Claims] = [*stated(ex, op), *guesses(ex, op, self.heads, self.inits)]
+        for guess in trials:
             literal = ex.terms.symbol("holds", "bool", shared=True)
             start = (*self.path, *self.known), guess.claim(ex.terms, self.inits)
             self.candidates.append(Candidate(op, guess, literal, start))

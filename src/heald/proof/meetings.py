@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from heald.artifact import Apart, ArrayPlace
 from heald.proof import races
+from heald.proof.contents import relations_of_threads
 from heald.proof.context import Context, Open, Stage, is_sensible
 from heald.proof.races import Pair
 from heald.proof.radix import conditions_apart
 from heald.proof.records import Root
 from heald.proof.result import Finding, Suspect
 from heald.proof.terms import Term
+from heald.proof.vector_terms import Inexact
 from heald.proof.witness import seek
 from heald.types import Array, leaves, size_of
 
@@ -32,11 +35,12 @@ def judge_races(c: Context) -> None:
             stage.open.append(Open(finding, tuple))
     loads = races.stable_loads(c.terms, c.found, written)
     pairs = races.pairs_of(c.terms, c.found)
-    tickets = _tickets(c, stage) if pairs else []
+    tickets = [*_tickets(c, stage), *_promised(c)] if pairs else []
     _judge(c, pairs, loads, tickets)
     # What was proved with stable contents or counters holds of arrays that are apart only.
     plain = [_question(c, pair) for pair in pairs]
-    judge_aliasing(c, written, may_merge=not c.open_of(plain, c.facts("races")))
+    may_merge = not c.found.trusted and not c.open_of(plain, c.facts("races"))
+    c.stages["aliasing"].apart = apart_of(c, may_merge=may_merge)
 
 
 def _question(c: Context, pair: Pair) -> Term:
@@ -57,6 +61,13 @@ def _tickets(c: Context, stage: Stage) -> list[Term]:
         if c.holds(enough, c.facts()) or c.infer(enough, stage, usual=True):
             facts += races.distinct_tickets(terms, counter)
     return facts
+
+
+def _promised(c: Context) -> list[Term]:
+    """What contracts say of numbers that two threads read."""
+    with suppress(Inexact):
+        return relations_of_threads(c.executor.contents, c.found)
+    return []
 
 
 def _judge(c: Context, pairs: Sequence[Pair], loads: Loads, tickets: Sequence[Term]) -> None:
@@ -131,8 +142,9 @@ def _one_thread(c: Context) -> list[Term]:
 # -- arrays that overlap ---------------------------------------------------------------------------
 
 
-def judge_aliasing(c: Context, written: set[Root], *, may_merge: bool) -> None:
+def apart_of(c: Context, *, may_merge: bool = False) -> Apart:
     """Which arrays must not overlap, and which pairs of them may be one array."""
+    written = {a.root for a in c.found.accesses if a.kind != "read"}
     accessed = dict.fromkeys(a.root for a in c.found.accesses if a.root.kind == "parameter")
     changed = [root for root in accessed if root in written]
     order = [*changed, *(root for root in accessed if root not in written)]
@@ -144,7 +156,7 @@ def judge_aliasing(c: Context, written: set[Root], *, may_merge: bool) -> None:
     )
     places = [_place(c, root) for root in order]
     split = len(changed)
-    c.stages["aliasing"].apart = Apart(tuple(places[:split]), tuple(places[split:]), merged)
+    return Apart(tuple(places[:split]), tuple(places[split:]), merged)
 
 
 def _may_be_one(c: Context, a: Root, b: Root) -> bool:

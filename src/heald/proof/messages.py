@@ -12,6 +12,7 @@ from heald.ir import parse, to_text
 from heald.ops import TABLE
 from heald.proof.conditions import Clause
 from heald.proof.context import Request
+from heald.proof.contracts import Promises
 
 _HEAD = struct.Struct("<I")
 _MOST = 1 << 28
@@ -55,6 +56,7 @@ def request_to_json(request: Request) -> dict[str, Any]:
         "properties": list(request.properties),
         "intervals": request.intervals,
         "seek": request.seek,
+        "promises": to_plain(request.promises),
     }
 
 
@@ -67,4 +69,5 @@ def request_from_json(data: Mapping[str, Any]) -> Request:
         tuple(data["properties"]),
         data["intervals"],
         data["seek"],
+        from_plain(Promises, data["promises"]),
     )

@@ -21,6 +21,7 @@ PROPERTY_OF = {
     "step": "division",
     "assertion": "assertions",
     "handle": "handles",
+    "contract": "contracts",
 }
 _MOST_OVERFLOWS = 8
 
@@ -45,11 +46,12 @@ def judge_obligations(c: Context, settled: Settled, wanted: Sequence[str]) -> No
     by_property: dict[str, list[Obligation]] = {}
     for obligation in c.found.obligations:
         name = PROPERTY_OF[obligation.kind]
-        if name not in wanted or obligation.op in settled.always:
+        is_settled = obligation.kind != "contract"  # which the interval analysis knows nothing of
+        if name not in wanted or (is_settled and obligation.op in settled.always):
             continue
         if obligation.kind == "handle":
             _judge_handle(c, obligation)
-        elif obligation.op in settled.under:
+        elif is_settled and obligation.op in settled.under:
             c.stages[name].demand(settled.clauses)
         else:
             by_property.setdefault(name, []).append(obligation)

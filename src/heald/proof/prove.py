@@ -5,35 +5,38 @@ divisions, assertions and handles together say whether there is one.
 
 Several attempts are made while something is open: with integers, wrapped where they may not fit;
 with integers, and conditions on the launch under which they fit; with bits.  Each property is
-answered by the attempt that leaves least of it open.
+answered by the attempt that leaves least of it open.  Contracts are trusted only for properties
+that are open without: first those on shapes, which every launch checks, then all.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from heald.artifact import LinearTerm
-from heald.ir import Op, op_ids
+from heald.ir import Op, op_ids, walk
+from heald.ops import PROMISES, role_of
 from heald.passes.intervals import analyse_intervals
 from heald.proof.conditions import from_linear
 from heald.proof.context import Context, Request
-from heald.proof.executor import Executor
-from heald.proof.meetings import judge_races
+from heald.proof.meetings import apart_of, judge_races
 from heald.proof.obligations import Settled, judge_obligations, judge_overflows
 from heald.proof.records import Beyond, Execution
 from heald.proof.result import Finding, Proof, PropertyProof
 from heald.proof.solver import Solver
+from heald.proof.vacuity import BROKEN, UNKNOWN, judge_contracts
 from heald.proof.vector_terms import Inexact
 
 CONTRADICTION = "what is given of the launch contradicts itself"
+CONTRADICTORY_CONTRACTS = "no launch keeps the contracts"
 _MOST_FINDINGS = 8
 _ROUNDS = 6
 _PLAIN = 1 << 20
-_FAULTLESS = frozenset({"races", "aliasing", "overflow"})
+_FAULTLESS = frozenset({"races", "aliasing", "overflow", "contracts"})
 
 
 def prove(request: Request) -> Proof:
@@ -74,31 +77,74 @@ def _deep_recursion() -> Iterator[None]:
 
 
 def _prove(request: Request) -> Proof:
-    settled = _ask_intervals(request)
-    first = Context(request)
-    loose = _execute(first, demand=False)
-    if request.given and _contradict(first):
+    if request.given and _contradict(_executed(request)):
         return _not_judged(request, CONTRADICTION, 0)
+    trusts = _trusts(request)
+    if len(trusts) > 1:
+        status, op = judge_contracts(_executed(request, trusts[-1]))
+        if status == BROKEN:
+            return _not_judged(request, CONTRADICTORY_CONTRACTS, op)
+        if status == UNKNOWN:  # what no launch keeps would prove everything
+            trusts = tuple(trust for trust in trusts if trust != "contents")
+    settled = _ask_intervals(request)
+    answers: dict[str, PropertyProof] = {}
+    left = list(request.properties)
+    total: set[Op] = set()
+    questions = 0
+    for trust in trusts:
+        attempts = _attempts(request, trust, settled, left)
+        total = total or {o.op for o in attempts[0].found.obligations}
+        questions += sum(attempt.questions for attempt in attempts)
+        still = [] if trust == trusts[-1] else _open_properties(left, attempts)
+        for name in left:
+            if name not in still:
+                answers[name] = _answer(name, attempts, seek=request.seek)
+        left = still
+        if not left:
+            break
+    return Proof(
+        {name: answers[name] for name in request.properties},
+        request.given,
+        (len(total), len(total & (settled.always | settled.under))),
+        questions,
+    )
+
+
+def _trusts(request: Request) -> tuple[str, ...]:
+    """Which contracts to trust, fewer first."""
+    promises = request.promises
+    spoken = any(
+        op.name == "assume" and role_of(op) in PROMISES for op in walk(request.kernel.body)
+    )
+    shapes = ("shapes",) * bool(promises.shapes)
+    return ("", *shapes, *(("contents",) * bool(promises.arrays or spoken)))
+
+
+def _executed(request: Request, trust: str = "") -> Context:
+    """An execution in which results wrap where they do not fit."""
+    made = Context(request, trust=trust)
+    _execute(made, demand=False)
+    return made
+
+
+def _attempts(
+    request: Request, trust: str, settled: Settled, names: Sequence[str]
+) -> list[Context]:
+    first = Context(request, trust=trust)
+    loose = _execute(first, demand=False)
     attempts = [first]
-    _judge(first, settled, request.properties)
-    left = _open_properties(request, attempts)
+    _judge(first, settled, names)
+    left = _open_properties(names, attempts)
     if left and loose and request.infer:
-        second = Context(request)
+        second = Context(request, trust=trust)
         _execute(second, demand=True)
         _judge(second, settled, left)
         attempts.append(second)
-        left = _open_properties(request, attempts)
+        left = _open_properties(names, attempts)
     if any(attempt.vague for attempt in attempts):
         third = _with_bits(attempts[-1], settled, [n for n in left if n != "overflow"])
         attempts += [third] if third is not None else []
-    properties = {name: _answer(name, attempts, seek=request.seek) for name in request.properties}
-    total = {o.op for o in first.found.obligations}
-    return Proof(
-        properties,
-        request.given,
-        (len(total), len(total & (settled.always | settled.under))),
-        sum(attempt.questions for attempt in attempts),
-    )
+    return attempts
 
 
 def _ask_intervals(request: Request) -> Settled:
@@ -127,12 +173,12 @@ def _execute(c: Context, *, demand: bool) -> bool:
     """
     wrapping: frozenset[Op] = frozenset()
     for _ in range(_ROUNDS):
-        c.execute(Executor(c.kernel, wrapping))
+        c.execute(wrapping)
         failed = _failed_fittings(c, demand=demand)
         if not failed:
             return bool(wrapping)
         wrapping |= failed
-    c.execute(Executor(c.kernel, wrapping | {f.op for f in c.found.fittings}))
+    c.execute(wrapping | {f.op for f in c.found.fittings})
     if c.found.fittings:
         raise Beyond(c.found.fittings[0].op, "results that may or may not fit their type")
     return True
@@ -155,7 +201,7 @@ def _failed_fittings(c: Context, *, demand: bool) -> frozenset[Op]:
     return frozenset(failed)
 
 
-def _judge(c: Context, settled: Settled, wanted: tuple[str, ...] | list[str]) -> None:
+def _judge(c: Context, settled: Settled, wanted: Sequence[str]) -> None:
     judge_obligations(c, settled, wanted)
     if "overflow" in wanted and not c.vectors:
         judge_overflows(c)
@@ -167,11 +213,11 @@ def _with_bits(before: Context, settled: Settled, names: list[str]) -> Context |
     """What is open because of operations on bits is tried again on bits."""
     if not names:
         return None
-    made = Context(replace(before.request, infer=False), vectors=True)
+    made = Context(replace(before.request, infer=False), trust=before.trust, vectors=True)
     for name, stage in before.stages.items():
         made.stages[name].clauses = list(stage.clauses)
     try:
-        made.execute(Executor(made.kernel, vectors=True))
+        made.execute()
         _judge(made, settled, names)
     except (Beyond, Inexact):
         return None
@@ -184,8 +230,8 @@ def _with_bits(before: Context, settled: Settled, names: list[str]) -> Context |
 # -- answers ---------------------------------------------------------------------------------------
 
 
-def _open_properties(request: Request, attempts: list[Context]) -> list[str]:
-    return [name for name in request.properties if all(a.stages[name].open for a in attempts)]
+def _open_properties(names: Sequence[str], attempts: list[Context]) -> list[str]:
+    return [name for name in names if all(a.stages[name].open for a in attempts)]
 
 
 def _best(name: str, attempts: list[Context]) -> Context:
@@ -204,15 +250,24 @@ def _answer(name: str, attempts: list[Context], *, seek: bool) -> PropertyProof:
         replace(o.finding, suspects=o.seek() if seek and k < _MOST_FINDINGS else ())
         for k, o in enumerate(stage.open)
     ]
+    apart = stage.apart
+    if apart is None and attempt.found.trusted and _writes(attempt.found):
+        apart = apart_of(attempt)  # what is written could be what a contract speaks of
+    status = "stated" if attempt.trust else "proved"
     return PropertyProof(
-        "open" if findings else "proved",
+        "open" if findings else status,
         tuple(clauses) if _asks(name, attempt.found) else (),
         tuple(dict.fromkeys(stage.live)),
-        stage.apart,
+        apart,
         tuple(findings),
         tuple(stage.benign),
         faultless=name in _FAULTLESS,
+        contracts=attempt.trust,
     )
+
+
+def _writes(found: Execution) -> bool:
+    return any(access.kind != "read" for access in found.accesses)
 
 
 def _asks(name: str, found: Execution) -> bool:
@@ -229,5 +284,7 @@ def _asks(name: str, found: Execution) -> bool:
             return "assertion" in kinds
         case "handles":
             return "handle" in kinds
+        case "contracts":
+            return "contract" in kinds
         case _:
-            return any(a.kind != "read" for a in found.accesses)
+            return _writes(found)

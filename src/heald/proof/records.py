@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from heald.artifact import Symbol
 from heald.ir import Kernel, Op
@@ -87,7 +88,7 @@ class Obligation:
     """Something that must hold wherever a thread comes to it without having faulted before.
 
     Attributes:
-        kind: ``bounds``, ``division``, ``step``, ``assertion``, ``handle``.
+        kind: ``bounds``, ``division``, ``step``, ``assertion``, ``handle``, ``contract``.
         path: where the thread is.
         known: what holds there since nothing failed before.
         goal: what must hold.
@@ -179,6 +180,13 @@ class Guess:
                 return terms.less(lhs, rhs)
 
 
+class Claims(Protocol):
+    """A guess about what a loop carries."""
+
+    def claim(self, terms: Terms, carried: Sequence[Data]) -> Term:
+        """What it says of carried values at one place."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
     """A guess on trial.
@@ -190,10 +198,20 @@ class Candidate:
     """
 
     op: Op
-    guess: Guess
+    guess: Claims
     literal: Term
     start: tuple[Path, Term]
     steps: list[tuple[Path, Term]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Promised:
+    """A condition in the body that the user vouches for, and where it stands."""
+
+    op: Op
+    path: Path
+    known: Path
+    claim: Term
 
 
 @dataclass(slots=True)
@@ -208,6 +226,8 @@ class Execution:
         sources: the ops that unknowns of the thread come from.
         related: for loop variables, where the loop begins and ends, and its step.
         trips: for loop variables, how many iterations came before, where that is an unknown.
+        promised: conditions in the body that the user vouches for.
+        trusted: arrays whose contents were taken to be as their contracts say.
     """
 
     kernel: Kernel
@@ -223,3 +243,5 @@ class Execution:
     sources: dict[Term, Op] = field(default_factory=dict)
     related: dict[Term, tuple[Term, Term, Term]] = field(default_factory=dict)
     trips: dict[Term, Term] = field(default_factory=dict)
+    promised: list[Promised] = field(default_factory=list)
+    trusted: set[Root] = field(default_factory=set)

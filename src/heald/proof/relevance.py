@@ -6,18 +6,33 @@ knows that equal operands give equal results.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from heald.ir import LOOPS, MEMORY, Kernel, Op, Region, Value, walk
+from heald.passes.array_roots import array_roots
 from heald.passes.facts import DIVISIONS
 from heald.types import Array, Scalar
 
 _ENDS = ("yield", "break", "continue", "return")
 
 
-def exact_values(kernel: Kernel) -> frozenset[Value]:
-    """Values from which indices, extents, divisors, loop bounds and conditions are computed."""
-    return _Slice(kernel).run()
+def exact_values(kernel: Kernel, promised: Collection[int] = ()) -> frozenset[Value]:
+    """Values from which indices, extents, divisors, loop bounds and conditions are computed.
+
+    ``promised`` are the numbers of array parameters into which nothing but certain numbers may be
+    stored: what is stored there is exact, too.
+    """
+    return _Slice(kernel).run(_stored(kernel, promised) if promised else ())
+
+
+def _stored(kernel: Kernel, promised: Collection[int]) -> Iterator[Value]:
+    roots = array_roots(kernel)
+    for op in walk(kernel.body):
+        changes = op.name in MEMORY and op.name != "load"
+        if changes and any(number in promised for number, _ in roots.get(op.operands[0], ())):
+            array = op.operands[0].type
+            assert isinstance(array, Array)
+            yield from op.operands[1 + array.ndim :]
 
 
 class _Slice:
@@ -29,8 +44,9 @@ class _Slice:
         self._found: set[Value] = set()
         self._work: list[Value] = []
 
-    def run(self) -> frozenset[Value]:
+    def run(self, more: Iterable[Value]) -> frozenset[Value]:
         self._enter(self._kernel.body, [], [])
+        self._mark(more)
         for op in walk(self._kernel.body):
             self._mark(_deciding(op))
         while self._work:
@@ -110,7 +126,7 @@ def _deciding(op: Op) -> tuple[Value, ...]:
             return op.operands[:3]
         case "while":
             return op.regions[0].terminator.operands
-        case "if" | "assert":
+        case "if" | "assert" | "assume":
             return op.operands[:1]
         case "subview":
             return op.operands[1:]

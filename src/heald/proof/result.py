@@ -9,10 +9,19 @@ from heald.artifact import Apart, Symbol
 from heald.artifact.serialise import from_plain, to_plain
 from heald.proof.conditions import Clause
 
-PROPERTIES = ("bounds", "division", "assertions", "handles", "overflow", "races", "aliasing")
+PROPERTIES = (
+    "bounds",
+    "division",
+    "assertions",
+    "handles",
+    "overflow",
+    "races",
+    "aliasing",
+    "contracts",
+)
 """In the order in which reports show them."""
 
-VERSION = 1
+VERSION = 2
 """Of the prover; cached answers of another version are not used."""
 
 
@@ -90,13 +99,15 @@ class PropertyProof:
     """The answer about one property.
 
     Attributes:
-        status: ``proved`` or ``open``.
+        status: ``proved``, ``stated`` (proved under stated contracts) or ``open``.
         clauses: what a proof asks of sizes at the launch.
         live: handles that must be live.
         apart: arrays that must not overlap.
         findings: what is not proved.
         benign: pairs of writes by which threads may put one value into one element.
         faultless: whether it speaks of launches without faults only.
+        contracts: which contracts the answer rests on: none, ``shapes``, or ``contents``, which
+            stands for those in the body, too.
     """
 
     status: str
@@ -106,6 +117,7 @@ class PropertyProof:
     findings: tuple[Finding, ...] = ()
     benign: tuple[tuple[int, int], ...] = ()
     faultless: bool = False
+    contracts: str = ""
 
 
 @dataclass(frozen=True, slots=True)

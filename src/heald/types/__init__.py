@@ -5,6 +5,7 @@ Descriptors are interned and frozen: two equal types are one object, so ``is`` a
 
 from typing import Any
 
+from heald.types.contracts import Contract, Contracted, Elements, contract_of
 from heald.types.convert import as_concrete, as_type
 from heald.types.descriptors import (
     ARITHMETIC,
@@ -89,8 +90,11 @@ __all__ = [
     "Array",
     "ArrayPattern",
     "Composite",
+    "Contract",
+    "Contracted",
     "Dense",
     "Element",
+    "Elements",
     "IndexedArray",
     "IndexedPattern",
     "Leaf",
@@ -116,6 +120,7 @@ __all__ = [
     "b1",
     "bf16",
     "can_widen",
+    "contract_of",
     "f16",
     "f32",
     "f64",

@@ -238,13 +238,13 @@ def test_an_assertion_is_known_after_it_and_owed_before() -> None:
     assert found["bounds"] == "proved"
 
 
-def test_assume_proves_nothing() -> None:
+def test_assume_proves_under_a_contract_only() -> None:
     body = f"""{THREAD}
       %ok: b1 = icmp %t, %e [pred="slt"]
       assume %ok
       %v: f32 = load %a, %t
     """
-    assert verdicts(body)["bounds"] == "open"
+    assert verdicts(body)["bounds"] == "stated"
 
 
 def test_an_index_that_wrapped_is_no_index_though_it_is_inside() -> None:

@@ -1,0 +1,54 @@
+"""What becomes of contracts in bodies when a kernel is compiled."""
+
+from __future__ import annotations
+
+from heald.ir import Attr, Kernel, Op, op_ids, walk
+from heald.ops import CLAIMS, PROMISES, role_of
+from heald.passes.drop_dead import drop_dead
+from heald.passes.rebuild import Rebuild
+
+
+def settle_contracts(kernel: Kernel, *, check: bool) -> Kernel:
+    """Make assertions of the conditions of ``assume``, or remove them and what computes them.
+
+    Before::
+
+        %c = icmp %i, %n [pred="slt"]
+        assume %c [message="wp.requires(i < n)", role="requires"]
+
+    After, with ``check``::
+
+        %c = icmp %i, %n [pred="slt"]
+        assert %c [guard=true, id=7, message="wp.requires(i < n)"]
+
+    Args:
+        kernel: guarded.
+        check: whether contracts are checked at run time.
+    """
+    if not any(op.name == "assume" for op in walk(kernel.body)):
+        return kernel
+    if check:
+        return assert_roles(kernel, PROMISES | CLAIMS)
+    rebuild = Rebuild(kernel)
+
+    def visit(op: Op) -> None:
+        if op.name != "assume":
+            rebuild.copy(op, visit)
+
+    return drop_dead(rebuild.rebuilt(visit))
+
+
+def assert_roles(kernel: Kernel, roles: frozenset[str]) -> Kernel:
+    """The conditions of every ``assume`` in one of ``roles`` as assertions; op ids stay."""
+    rebuild = Rebuild(kernel)
+    ids = op_ids(kernel)
+
+    def visit(op: Op) -> None:
+        if op.name != "assume" or role_of(op) not in roles:
+            rebuild.copy(op, visit)
+            return
+        message = str(op.attrs.get("message", "a contract"))
+        attrs: dict[str, Attr] = {"message": message, "guard": True, "id": ids[op]}
+        rebuild.append(Op("assert", rebuild.get_all(op.operands), (), attrs, (), op.span))
+
+    return rebuild.rebuilt(visit)
