@@ -79,7 +79,7 @@ def demo(
 
 @app.command()
 def dump(
-    target: Annotated[str, typer.Argument(help="file.py::kernel or module::kernel")],
+    target: Annotated[str, typer.Argument(help="file.py or module; ::kernel where it has several")],
     stage: Annotated[str, typer.Option(help=" | ".join(STAGES))] = "wir",
     bounds: Annotated[
         bool, typer.Option("--bounds", help="The variant without bounds guards.")
@@ -110,7 +110,7 @@ def builtins(
 
 @app.command()
 def build(
-    target: Annotated[str, typer.Argument(help="file.py::kernel or module::kernel")],
+    target: Annotated[str, typer.Argument(help="file.py or module; ::kernel where it has several")],
     output: Annotated[Path, typer.Option("-o", "--output", help="out.ptx or out.cubin")],
     arch: Annotated[
         str | None, typer.Option(help="Such as sm_90; that of the GPU here by default.")

@@ -13,19 +13,28 @@ from heald.driver import dump
 
 
 def find_kernel(target: str) -> Kernel:
-    """The kernel that ``file.py::kernel`` or ``module::kernel`` names.
+    """The kernel that ``file.py::kernel`` or ``module::kernel`` names; without a name, the only
+    kernel there.
 
     Raises:
-        ValueError: the target is malformed, or there is no such file or kernel.
+        ValueError: there is no such file or kernel, or several to choose from.
     """
-    place, separator, name = target.partition("::")
-    if not separator or not name:
-        raise ValueError(f"'{target}' is not file.py::kernel or module::kernel")
-    kernels = {k: v for k, v in vars(load_target(place)).items() if isinstance(v, Kernel)}
-    if name not in kernels:
-        known = ", ".join(kernels) or "none"
-        raise ValueError(f"'{place}' has no kernel '{name}'; its kernels: {known}")
-    return kernels[name]
+    place, _, name = target.partition("::")
+    module = load_target(place)
+    kernels = {k: v for k, v in vars(module).items() if isinstance(v, Kernel)}
+    if name:
+        if name not in kernels:
+            known = ", ".join(kernels) or "none"
+            raise ValueError(f"'{place}' has no kernel '{name}'; its kernels: {known}")
+        return kernels[name]
+    own = {k: v for k, v in kernels.items() if v.module.name == module.__name__} or kernels
+    if len(own) == 1:
+        return next(iter(own.values()))
+    if not own:
+        raise ValueError(f"'{place}' has no kernel")
+    raise ValueError(
+        f"'{place}' has several kernels: {', '.join(own)}; write {place}::{next(iter(own))}"
+    )
 
 
 def dump_kernel(target: str, stage: str, *, bounds: bool, spans: bool) -> str:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -240,6 +241,53 @@ def test_an_interrupt_comes_when_the_launch_has_ended(path: str, recorded: bool)
     assert (out.numpy() == expected.numpy()).all()
     wp.launch(spin, 8, [out, 1])
     assert (out.numpy() != expected.numpy()).any()
+
+
+@wp.kernel
+def endless(a: wp.array(dtype=int)):
+    while a[0] == 0:
+        a[1] = 1 - a[1]
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_stops_a_simulated_launch() -> None:
+    a = wp.zeros(2, dtype=int, device="sim")
+    wp.launch(endless, 1, [wp.ones(2, dtype=int, device="sim")], device="sim")  # compiled
+    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        wp.launch(endless, 1, [a], device="sim")
+    timer.join()
+
+
+ENDLESS = """
+import resource, sys
+import heald as wp
+sys.path[:0] = [%r]
+from unit.api.test_launch_threads import endless
+
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+wp.launch(endless, 1, [wp.ones(2, dtype=int)])
+print("begins", flush=True)
+wp.launch(endless, 1, [wp.zeros(2, dtype=int)])
+"""
+
+
+def test_the_quit_signal_ends_a_loop_without_end() -> None:
+    tests = str(Path(__file__).parents[2])
+    child = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS % tests], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "begins\n"
+        time.sleep(0.2)
+        assert child.poll() is None
+        child.send_signal(signal.SIGQUIT)
+        assert child.wait(60) == -signal.SIGQUIT
+    finally:
+        child.kill()
+        child.communicate()
 
 
 # ------------------------------------------------------------------------------------------- forks

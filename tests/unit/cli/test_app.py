@@ -123,7 +123,7 @@ def test_a_failed_check_is_an_error(monkeypatch, tmp_path):
         (("demo", "water"), "no demo 'water'"),
         (("demo", "wave", "--device", "gpu"), "gpu"),
         (("dump", "nowhere.py::k"), "no file 'nowhere.py'"),
-        (("dump", "k"), "is not file.py::kernel"),
+        (("dump", "no_such_module_at_all"), "cannot import"),
         (("dump", "no_such_module_at_all::k"), "cannot import"),
     ],
 )
@@ -153,6 +153,31 @@ def test_dump_names_the_kernels_of_a_file(kernels):
     result = run("dump", f"{kernels}::doubl")
     assert result.exit_code == 2
     assert "double" in result.output
+
+
+def test_a_file_of_one_kernel_needs_no_name(tmp_path):
+    lines = KERNELS.splitlines(keepends=True)
+    (tmp_path / "others.py").write_text("".join(lines[:8]))
+    one = tmp_path / "one.py"
+    one.write_text(f"from others import double\n{''.join(lines[:4])}{''.join(lines[8:12])}")
+    one.write_text(one.read_text().replace("missing", "1.0"))
+    for target in (one, f"{one}::"):
+        result = run("dump", target)
+        assert result.exit_code == 0, result.output
+        assert "kernel @broken" in result.output
+
+
+def test_a_file_of_several_kernels_lists_them(kernels):
+    result = run("dump", kernels)
+    assert result.exit_code == 2
+    assert f"double, broken, generic; write {kernels}::double" in result.output
+
+
+def test_a_file_without_kernels_says_so(tmp_path):
+    empty = tmp_path / "empty.py"
+    empty.write_text("x = 1\n")
+    result = run("dump", empty)
+    assert (result.exit_code, "has no kernel" in result.output) == (2, True)
 
 
 def test_dump_of_a_generic_kernel_says_what_is_missing(kernels):
