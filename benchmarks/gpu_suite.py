@@ -34,7 +34,7 @@ from heald.runtime.cuda import driver_version, gpu_of
 ROOT = Path(__file__).parent.parent
 STREAM = 1 << 28
 HEADER = struct.Struct("<4qi4xQQQ")
-TESTS = ("tests/gpu", "tests/unit/ops/test_lower_gpu.py")
+TESTS = ("tests/gpu", "tests/blocks", "tests/unit/ops/test_lower_gpu.py")
 DEVICE = "cuda:0"
 
 

@@ -187,8 +187,8 @@ def _refuse_local_arrays(op: Op) -> None:
 
 def _leave_after_fault(body: Body, op: Op, done: Join, values: Sequence[str]) -> None:
     """At a back edge: a thread that has faulted goes no further, unless others wait for it."""
-    if not body.checked:
-        return
+    if not body.checked or (op.name == "for" and body.run_phase is not None):
+        return  # a block runs its counted loops to their ends
     w = body.writer
     go = w.label("next")
     faulted = teams.leaves(body, op, has_faulted(body))

@@ -1,0 +1,109 @@
+"""The passes for blocks keep every bit: the interpreter runs what each of them makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from blocks.kernels import CASES, Case
+from blocks.sources import Source
+from blocks.test_random import load
+from unit.frontend.harness import lower
+
+from heald.interp import ArrayView, run
+from heald.ir import Kernel, check, equal, parse, to_text, walk
+from heald.ops import TABLE
+from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
+from heald.passes.pipelines import BLOCKS
+from heald.passes.split_phases import split_phases
+from heald.types import Array
+
+SEEDS = range(100, 110)
+
+
+def stages(kernel: Any) -> tuple[Kernel, Kernel, Kernel]:
+    """As lowered, with votes, and as a program of whole blocks."""
+    guarded = guard(run_pipeline(lower(kernel), FRONT, check=True))
+    lowered = run_pipeline(guarded, SCALAR_CPU, check=True)
+    voting = run_pipeline(lowered, BLOCKS, check=True)
+    phases = split_phases(voting)
+    check(phases, TABLE)
+    return lowered, voting, phases
+
+
+def leave(kernel: Kernel, case: Case) -> list[bytes]:
+    """What is in the arrays after the interpreter has run a kernel."""
+    dims = case.dim if isinstance(case.dim, tuple) else (case.dim,)
+    buffers: list[Any] = []
+    args: list[Any] = []
+    for p, x in zip(kernel.params, case.arrays.values(), strict=True):
+        if isinstance(p.type, Array):
+            buffers.append(x.copy())
+            args.append(ArrayView.from_numpy(buffers[-1], p.type.dtype))
+        else:
+            args.append(x)
+    outcome = run(kernel, dims, args, block_dim=case.block_dim)
+    assert outcome.faults == ()
+    return [b.tobytes() for b in buffers]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_stage_means_the_same(name: str) -> None:
+    case = CASES[name]
+    lowered, voting, phases = stages(case.kernel)
+    wanted = leave(lowered, case)
+    assert leave(voting, case) == wanted
+    assert leave(phases, case) == wanted
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_kernels_mean_the_same(seed: int, tmp_path: Path) -> None:
+    kernel = load(tmp_path / f"random_blocks_{seed}.py", seed)
+    random = np.random.default_rng(seed)
+    v, w = random.integers(-9, 9, 70).astype(np.int32), random.random(70, dtype=np.float32)
+    case = Case(kernel, 70, 40, {"v": v, "w": w})
+    lowered, voting, phases = stages(kernel)
+    wanted = leave(lowered, case)
+    assert leave(voting, case) == wanted
+    assert leave(phases, case) == wanted
+
+
+def test_sources_use_every_statement() -> None:
+    """Otherwise a change of the generator could test less and nobody would notice."""
+    text = "".join(Source(seed).text() for seed in range(200))
+    for part in (
+        "block_sync",
+        "shuffle_idx",
+        "ballot",
+        "scope='block'",
+        "bins[",
+        "while ",
+        "break",
+    ):
+        assert part in text
+
+
+@pytest.mark.parametrize("name", ["tree_sum", "agreed_branch"])
+def test_the_stages_as_text(name: str, golden: Callable[[str, str], None]) -> None:
+    _, voting, phases = stages(CASES[name].kernel)
+    for stage, kernel in (("voting", voting), ("phases", phases)):
+        golden(f"{name}.{stage}.wir", to_text(kernel))
+        assert equal(kernel, parse(to_text(kernel), TABLE))
+
+
+def test_phases_meet_nowhere() -> None:
+    for case in CASES.values():
+        _, _, phases = stages(case.kernel)
+        names = {op.name for op in walk(phases.body)}
+        assert "threads" in names
+        assert names.isdisjoint({"block_sync", "shuffle", "vote"})
+
+
+def test_conditions_of_a_block_need_no_vote() -> None:
+    _, voting, _ = stages(CASES["tree_sum"].kernel)
+    assert all(op.name != "vote" for op in walk(voting.body))
+    _, voting, _ = stages(CASES["agreed_branch"].kernel)
+    assert sum(op.name == "vote" for op in walk(voting.body)) == 4
