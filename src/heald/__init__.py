@@ -55,7 +55,8 @@ _PLACES = {
     "synchronize_event capture_begin capture_end capture_launch is_mempool_supported "
     "is_mempool_enabled set_mempool_enabled set_mempool_release_threshold "
     "get_mempool_release_threshold get_mempool_used_mem_current get_mempool_used_mem_high "
-    "is_peer_access_supported is_peer_access_enabled set_peer_access_enabled",
+    "is_peer_access_supported is_peer_access_enabled set_peer_access_enabled ScopedPeerAccess "
+    "is_mempool_access_supported is_mempool_access_enabled set_mempool_access_enabled",
     "api.devices": "ScopedDevice ScopedTimer get_devices get_preferred_device is_cpu_available "
     "is_cuda_available is_device_available get_cuda_devices get_cuda_device_count "
     "synchronize_device",

@@ -74,6 +74,11 @@ def test_access_between_peers() -> None:
     assert a.to("cuda:1").numpy().sum() == 1000
     wp.set_peer_access_enabled("cuda:0", "cuda:1", False)
     assert not wp.is_peer_access_enabled("cuda:0", "cuda:1")
+    with wp.ScopedPeerAccess("cuda:0", "cuda:1", True):
+        assert wp.is_mempool_access_enabled("cuda:0", "cuda:1")
+        assert a.to("cuda:1").numpy().sum() == 1000
+    assert not wp.is_mempool_access_enabled("cuda:0", "cuda:1")
+    assert a.to("cuda:1").numpy().sum() == 1000
 
 
 def test_what_belongs_to_another_device_is_refused() -> None:

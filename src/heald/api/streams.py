@@ -22,6 +22,7 @@ __all__ = [
     "Graph",
     "ScopedCapture",
     "ScopedMempool",
+    "ScopedPeerAccess",
     "ScopedStream",
     "Stream",
     "capture_begin",
@@ -32,11 +33,14 @@ __all__ = [
     "get_mempool_used_mem_current",
     "get_mempool_used_mem_high",
     "get_stream",
+    "is_mempool_access_enabled",
+    "is_mempool_access_supported",
     "is_mempool_enabled",
     "is_mempool_supported",
     "is_peer_access_enabled",
     "is_peer_access_supported",
     "record_event",
+    "set_mempool_access_enabled",
     "set_mempool_enabled",
     "set_mempool_release_threshold",
     "set_peer_access_enabled",
@@ -207,7 +211,7 @@ def is_peer_access_enabled(target_device: DeviceLike, peer_device: DeviceLike) -
 def set_peer_access_enabled(
     target_device: DeviceLike, peer_device: DeviceLike, enable: bool
 ) -> None:
-    """Let a GPU reach the memory of another one directly, or no more.
+    """Let a GPU reach the memory of another one directly, that of its pool too, or no more.
 
     Args:
         target_device: whose memory is reached.
@@ -225,6 +229,65 @@ def set_peer_access_enabled(
         hint = "copies between them go through the host, which needs nothing"
         raise DeviceError(Diagnostic("H0805", message, hint=hint))
     peers.enable(target, peer, enable)
+
+
+class ScopedPeerAccess:
+    """Lets a GPU reach the memory of another one inside a ``with``, or keeps it from doing so.
+
+    Args:
+        target_device: whose memory is reached.
+        peer_device: who reaches it.
+        enable: whether it may.
+    """
+
+    def __init__(self, target_device: DeviceLike, peer_device: DeviceLike, enable: bool) -> None:
+        self.target_device = get_device(target_device)
+        self.peer_device = get_device(peer_device)
+        self._enable = enable
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(is_peer_access_enabled(self.target_device, self.peer_device))
+        set_peer_access_enabled(self.target_device, self.peer_device, self._enable)
+
+    def __exit__(self, *_: Any) -> None:
+        set_peer_access_enabled(self.target_device, self.peer_device, self._before.pop())
+
+
+def is_mempool_access_supported(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
+    """Can kernels of one GPU reach the memory pool of another?  A device reaches its own."""
+    target = get_device(target_device)
+    return target.is_mempool_supported and is_peer_access_supported(target, peer_device)
+
+
+def is_mempool_access_enabled(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
+    """May a GPU reach the memory pool of another one?"""
+    target, peer = get_device(target_device), get_device(peer_device)
+    return target == peer or (_are_gpus(target, peer) and peers.is_enabled(target, peer, pool=True))
+
+
+@at_edge
+def set_mempool_access_enabled(
+    target_device: DeviceLike, peer_device: DeviceLike, enable: bool
+) -> None:
+    """Let a GPU reach the memory pool of another one, or no more.
+
+    Args:
+        target_device: whose pool is reached.
+        peer_device: who reaches it.
+        enable: whether it may.
+
+    Raises:
+        DeviceError: it cannot, or they are no GPUs (H0805).
+    """
+    target, peer = get_device(target_device), get_device(peer_device)
+    if target == peer:
+        return
+    if not is_mempool_access_supported(target, peer):
+        message = f"'{peer}' cannot reach the memory pool of '{target}'"
+        hint = "copies between them go through the host, which needs nothing"
+        raise DeviceError(Diagnostic("H0805", message, hint=hint))
+    peers.enable_pool(target, peer, enable)
 
 
 def _are_gpus(*devices: Device) -> bool:

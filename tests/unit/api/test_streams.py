@@ -67,6 +67,8 @@ def test_questions_have_answers_everywhere(device: str) -> None:
     assert not wp.is_mempool_enabled(device)
     assert wp.is_peer_access_supported(device, device)
     assert wp.is_peer_access_enabled(device, device)
+    assert wp.is_mempool_access_enabled(device, device)
+    assert not wp.is_mempool_access_supported(device, device)
     assert not found.has_stream
     assert not found.is_capturing
     assert (found.arch, found.sm_count, found.total_memory, found.free_memory) == (0, 0, 0, 0)
