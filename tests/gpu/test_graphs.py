@@ -208,3 +208,31 @@ def test_pinned_copies_are_captured() -> None:
     wp.capture_launch(capture.graph)
     wp.synchronize(GPU)
     assert back.numpy().tolist() == [6.0] * 8
+
+
+def test_launches_of_all_kinds_are_captured() -> None:
+    """Through entries, recorded ones too: their arrays are kept, and their faults are told."""
+    a, b = wp.zeros(10, device=GPU), wp.zeros(10, device=GPU)
+    at = wp.array(np.zeros(10, np.int32), device=GPU)
+    for _ in range(4):
+        wp.launch(add, dim=10, inputs=[a, b], device=GPU)
+        wp.launch(pick, dim=10, inputs=[a, at, b], device=GPU)
+    with wp.ScopedCapture(GPU) as capture:
+        for _ in range(5):
+            x = wp.zeros(10, device=GPU)
+            wp.launch(add, dim=10, inputs=[a, x], device=GPU)
+            command = wp.launch(add, dim=10, inputs=[x], outputs=[a], device=GPU, record_cmd=True)
+            command.launch()
+            wp.launch(pick, dim=10, inputs=[a, at, b], device=GPU)
+            del x, command
+    gc.collect()
+    filler = [wp.full(10, -7.0, device=GPU) for _ in range(50)]
+    a.zero_()
+    for k in range(3):
+        wp.capture_launch(capture.graph)
+        assert (b.numpy() == 10 * (k + 1)).all()
+    assert all((x.numpy() == -7).all() for x in filler)
+    at.fill_(10)
+    wp.capture_launch(capture.graph)
+    with pytest.raises(OutOfBoundsError, match=r"index 10 outside 'a'.*kernel 'pick'"):
+        wp.synchronize(GPU)

@@ -18,7 +18,7 @@ from heald.config import config
 from heald.diagnostics import Diagnostic, HealdError, LaunchError, Note
 from heald.driver import Argument, Entry, Program, misaligned, replay_of
 from heald.runtime import Device, check_dims, packer_of
-from heald.runtime.cuda import Stream, current_stream, other_device
+from heald.runtime.cuda import Stream, current_stream, entry_queue, other_device
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,9 +93,11 @@ class Launch:
                 stream = stream or self._stream or current_stream(self.device)
                 if stream.device is not self.device:
                     raise other_device(f"a stream of '{stream.device}'", f"'{self.device}'")
-                queue = stream.queue
+                queue = entry_queue(stream, True)
                 call = None if queue is None else state.call
                 if queue is not None and call is not None and call(queue.address) is None:
+                    if queue.capture is not None:
+                        queue.capture.launched(state)
                     return
             elif state.call is not None:
                 outcome = state.call()

@@ -26,7 +26,7 @@ from heald.runtime import (
     current_device,
     get_device,
 )
-from heald.runtime.cuda import Stream, current_stream
+from heald.runtime.cuda import Stream, current_stream, entry_queue
 
 _OPTIONS = ("kernel", "dim", "inputs", "outputs", "device", "block_dim", "stream", "record_cmd")
 
@@ -131,8 +131,8 @@ def _enqueued(
     entries: Sequence[Entry],
     dim: object,
     block_dim: object,
-    inputs: object,
-    outputs: object,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
     device: DeviceLike,
     stream: Stream | None,
 ) -> bool:
@@ -146,10 +146,12 @@ def _enqueued(
     for entry in entries:
         place = entry.device
         if (wanted is place or wanted == place.alias) and place is not CPU:
-            queue = (stream or current_stream(place)).queue
+            queue = entry_queue(stream or current_stream(place), entry.is_direct)
             if queue is not None and (
                 entry.call(dim, block_dim, inputs, outputs, queue.address) is None
             ):
+                if queue.capture is not None:
+                    queue.capture.launched((entry, tuple(inputs), tuple(outputs)))
                 return True
     return False
 

@@ -46,6 +46,7 @@ class Entry:
         device: where; on a GPU calls take the address of the queue of a stream besides.
         masks: the variants that it knows.
         is_shared: whether it knows how to share work among cores.
+        is_direct: does it read all arguments itself, so that they keep alive what it has read?
     """
 
     call: Enter
@@ -53,6 +54,7 @@ class Entry:
     device: Device
     masks: frozenset[int]
     is_shared: bool
+    is_direct: bool = True
 
     @property
     def is_current(self) -> bool:
@@ -126,7 +128,7 @@ def entry_of(
     made = _make(program, device, takes, arrays)
     if made is None or not packs:
         return made
-    return replace(made, call=_with_packs(made.call, packs))
+    return replace(made, call=_with_packs(made.call, packs), is_direct=False)
 
 
 def replay_of(program: Program, device: Device) -> Entry | None:

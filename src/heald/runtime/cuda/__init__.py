@@ -18,6 +18,7 @@ from heald.runtime.cuda.devices import Gpu, discover, driver_version, gpu_of
 from heald.runtime.cuda.launch import CudaCode, launch_cuda, load_cuda, uses_resources
 from heald.runtime.cuda.memory import DeviceMemory, PinnedMemory, allocate
 from heald.runtime.cuda.queue import (
+    entry_queue,
     has_resources,
     queue_of,
     raise_pending,
@@ -49,6 +50,7 @@ __all__ = [
     "current_stream",
     "discover",
     "driver_version",
+    "entry_queue",
     "fill",
     "gpu_of",
     "has_resources",

@@ -40,6 +40,11 @@ class Capture:
         """Keep something alive as long as the graph."""
         self._kept.append(what)
 
+    def launched(self, what: object) -> None:
+        """An entry has launched into it; ``what`` is all that it needs."""
+        self.queue.keep_new()
+        self._kept.append(what)
+
     def join(self, stream: Stream) -> None:
         """Another stream takes part from now on.
 
@@ -63,6 +68,7 @@ class Capture:
         with gpu.active() as call:
             call("cuStreamBeginCapture_v2", stream.handle, ctypes.c_int(_RELAXED))
         stream.capture = self
+        self.queue.open_for(self, stream.cuda_stream)
         with gpu.lock:
             gpu.captures += 1
 
@@ -75,6 +81,7 @@ class Capture:
         """
         gpu, graph = self.origin.gpu, ctypes.c_void_p()
         self.is_active = False
+        self.queue.open_for(None, 0)
         for stream in self._streams:
             stream.capture = stream.before = None
             queue_of(stream).open(True)

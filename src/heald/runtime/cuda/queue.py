@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock, RLock
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from heald.runtime.launch import MAX_RANK
 from heald.runtime.memory import Allocation
 from heald.runtime.printing import CAPACITY, PrintOutput, new_buffer, read_launches
 from heald.runtime.resources import Snapshot
+
+if TYPE_CHECKING:
+    from heald.runtime.cuda.graphs import Capture
 
 _FAULT_HEAD = struct.Struct("<6q")
 _SLOT = struct.Struct("<10q")
@@ -72,6 +75,7 @@ class Queue:
         address: of the words.
         stream: the driver's handle of the stream, for a graph of that it was launched on last;
             None where it is gone.
+        capture: that makes the graph it is for, until it ends.
         is_abandoned: can nobody launch with it any more?
         has_printed: may there be something to show?
     """
@@ -79,6 +83,7 @@ class Queue:
     def __init__(self, gpu: Gpu, stream: int | None) -> None:
         self._gpu = gpu
         self.stream: int | None = None
+        self.capture: Capture | None = None
         self.is_abandoned = False
         self._lock = Lock()
         self._reading = RLock()
@@ -119,6 +124,7 @@ class Queue:
         self.stream = stream
         self.is_abandoned = False
         self._kept = {} if stream is None else None
+        self._seen = int(self.words[abi.QUEUE_NUMBER // 8])
         self.words[abi.QUEUE_STREAM // 8] = stream or 0
         self.open(stream is not None)
 
@@ -149,6 +155,16 @@ class Queue:
                 place = self._log[number % abi.LOG_RECORDS]
                 place[:7] = (number, source, len(dims), *dims, *pads)
             return number
+
+    def keep_new(self) -> None:
+        """Remember the launches that entries have added, for a graph."""
+        with self._lock:
+            assert self._kept is not None
+            last = int(self.words[abi.QUEUE_NUMBER // 8])
+            while self._seen != last:
+                self._seen = self._seen + 2 if self._seen + 2 <= _LAST_NUMBER else 2
+                _, source, rank, *dims = _LOG.unpack_from(self._log[self._seen % abi.LOG_RECORDS])
+                self._kept[self._seen] = (source, tuple(dims[:rank]))
 
     def print_buffer(self) -> int:
         """Device address of the print buffer; nothing else has printed to it, but in a graph."""
@@ -191,6 +207,12 @@ class Queue:
     def open(self, is_open: bool) -> None:
         """Whether launch entries may use it."""
         self.words[abi.QUEUE_OPEN // 8] = is_open
+
+    def open_for(self, capture: Capture | None, stream: int) -> None:
+        """Let entries launch into a stream that is captured; None ends that."""
+        self.capture = capture
+        self.words[abi.QUEUE_STREAM // 8] = stream
+        self.open(capture is not None)
 
     # ------------------------------------------------------------------------------ for the host
 
@@ -341,6 +363,17 @@ def queue_of(stream: Stream) -> Queue:
                 weakref.finalize(stream, made.abandon).atexit = False
                 stream.queue = made
     return stream.queue
+
+
+def entry_queue(stream: Stream, is_direct: bool) -> Queue | None:
+    """The queue that launch entries may use for a stream, if there is one.
+
+    While a stream is captured they may only if they keep their arguments (``is_direct``).
+    """
+    capture = stream.capture
+    if capture is None:
+        return stream.queue
+    return capture.queue if is_direct and capture.origin is stream else None
 
 
 def has_resources(device: Device, address: int, snapshot: Snapshot) -> bool:
