@@ -216,6 +216,8 @@ class _Checker:
             unknown = ", ".join(sorted(attrs.keys() - allowed))
             self._fault(op, f"{op.name} has no attribute {unknown}")
         self._attr_values(op, attrs)
+        if type(attrs.get("warp", False)) is not bool:
+            self._fault(op, f"attribute warp is {attrs['warp']!r}, not true or false")
         if "id" in attrs:
             number = attrs["id"]
             if type(number) is not int or number < 0:

@@ -52,6 +52,8 @@ class StructuralOp:
         return frozenset(re.findall(r"[\[ ](\w+)=\w", self.form)) | {"id"}
 
 
+_WARP = ", warp=b"
+
 _OPS = (
     StructuralOp(
         "if",
@@ -107,19 +109,19 @@ _OPS = (
     *(
         StructuralOp(
             f"atomic_{kind}",
-            f"%old = atomic_{kind} %a, %i..., {operands} [leaf=k, scope=s, guard=b, id=n]",
+            f"%old = atomic_{kind} %a, %i..., {operands} [leaf=k, scope=s, guard=b, id=n{more}]",
             f"Atomic {meaning}; gives the old value.  A composite element goes leaf by leaf.",
         )
-        for kind, operands, meaning in (
-            ("add", "%v", "sum"),
-            ("sub", "%v", "difference"),
-            ("min", "%v", "minimum, `b if b < a else a` with `a` the old value"),
-            ("max", "%v", "maximum, `b if b > a else a` with `a` the old value"),
-            ("and", "%v", "bitwise and"),
-            ("or", "%v", "bitwise or"),
-            ("xor", "%v", "bitwise exclusive or"),
-            ("exch", "%v", "exchange"),
-            ("cas", "%expected, %v", "compare and swap, comparing bits"),
+        for kind, operands, meaning, more in (
+            ("add", "%v", "sum", _WARP),
+            ("sub", "%v", "difference", _WARP),
+            ("min", "%v", "minimum, `b if b < a else a` with `a` the old value", _WARP),
+            ("max", "%v", "maximum, `b if b > a else a` with `a` the old value", _WARP),
+            ("and", "%v", "bitwise and", _WARP),
+            ("or", "%v", "bitwise or", _WARP),
+            ("xor", "%v", "bitwise exclusive or", _WARP),
+            ("exch", "%v", "exchange", ""),
+            ("cas", "%expected, %v", "compare and swap, comparing bits", ""),
         )
     ),
     StructuralOp(

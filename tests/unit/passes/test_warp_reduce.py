@@ -3,7 +3,9 @@
 import pytest
 from unit.codegen.harness import Make
 
-from heald.ir import ATOMICS, Kernel, Value, walk
+from heald.diagnostics import CompileError
+from heald.ir import ATOMICS, Kernel, Value, check, parse, to_text, walk
+from heald.ops import TABLE
 from heald.passes import SCALAR_CPU, guard, run_pipeline
 from heald.passes.warp_reduce import warp_reduce
 from heald.types import Array, Scalar, f16, f32, f64, i8, i32, i64, u32, u64
@@ -13,6 +15,7 @@ def marks(kernel: Kernel, *, floats: bool = False) -> list[bool]:
     """Of each atomic, whether it is marked."""
     lowered = run_pipeline(guard(kernel), SCALAR_CPU, check=True)
     marked = warp_reduce(lowered, floats=floats)
+    check(marked, TABLE)
     return [op.attrs.get("warp") is True for op in walk(marked.body) if op.name in ATOMICS]
 
 
@@ -37,6 +40,14 @@ def test_sums_of_floats_where_asked_for(t: Scalar, wanted: bool) -> None:
 @pytest.mark.parametrize(("t", "kind"), [(f32, "min"), (i8, "add"), (i32, "exch")], ids=str)
 def test_others_are_left_alone(t: Scalar, kind: str) -> None:
     assert marks(counter(t, kind), floats=True) == [False]
+
+
+def test_the_mark_is_a_truth_value() -> None:
+    marked = warp_reduce(run_pipeline(guard(counter(i32, "add")), SCALAR_CPU, check=True))
+    text = to_text(marked)
+    assert text.count("warp=true") == 1
+    with pytest.raises(CompileError, match="attribute warp is 1, not true or false"):
+        check(parse(text.replace("warp=true", "warp=1"), TABLE), TABLE)
 
 
 def test_an_old_value_that_is_used() -> None:
