@@ -231,7 +231,8 @@ def not_capturable(what: str) -> DeviceError:
 
 def other_device(one: str, other: str) -> DeviceError:
     """The error of things that belong to different devices."""
-    return DeviceError(Diagnostic("H0812", f"{one} does not go with {other}"))
+    hint = "make both on one device, such as wp.Stream('cuda:0') and wp.Event('cuda:0')"
+    return DeviceError(Diagnostic("H0812", f"{one} does not go with {other}", hint=hint))
 
 
 def _is_done(gpu: Gpu, query: str, handle: int) -> bool:

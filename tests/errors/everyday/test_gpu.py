@@ -1,0 +1,111 @@
+"""Everyday errors about GPUs, their streams and the memory that is shared with them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from errors.everyday.checks import refused
+
+import heald as wp
+from heald.runtime.cuda import discover
+
+GPU = "cuda:0"
+no_gpu = pytest.mark.skipif(bool(discover().gpus), reason="there is a GPU")
+
+
+@wp.kernel
+def shifted(a: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.printf("thread %d\n", i)
+    out[i] = a[i + 1]
+
+
+@no_gpu
+def test_no_driver() -> None:
+    with refused("H0806", "no CUDA device", remedy="device='cpu'"):
+        wp.zeros(3, dtype=float, device=GPU)
+
+
+@no_gpu
+def test_pinned_memory_without_a_gpu() -> None:
+    with refused("H0806", "no CUDA device", remedy="device='cpu'"):
+        wp.zeros(3, dtype=float, device="cpu", pinned=True)
+
+
+def test_a_stream_of_the_cpu() -> None:
+    with refused("H0805", "'cpu' is no GPU", remedy="cuda:0"):
+        wp.Stream("cpu")
+
+
+@pytest.mark.gpu
+def test_a_launch_that_failed_before_a_synchronise(capsys: pytest.CaptureFixture[str]) -> None:
+    """What it has printed comes first."""
+    a, out = wp.zeros(3, device=GPU), wp.zeros(3, device=GPU)
+    wp.launch(shifted, dim=3, inputs=[a, out], device=GPU)
+    wp.launch(shifted, dim=2, inputs=[a, out], device=GPU)
+    with pytest.raises(wp.OutOfBoundsError, match=r"index 3 outside 'a'.*thread 2 of kernel"):
+        wp.synchronize()
+    assert capsys.readouterr().out.count("thread 2") == 1
+
+
+@pytest.mark.gpu
+def test_a_stream_that_nobody_waits_for(tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(
+        "import heald as wp\n"
+        "@wp.kernel\ndef k(a: wp.array(dtype=int)):\n    a[wp.tid() + 1] = 7\n"
+        "a = wp.zeros(3, dtype=int, device='cuda:0')\n"
+        "wp.launch(k, dim=3, inputs=[a], stream=wp.Stream('cuda:0'))\n"
+    )
+    environment = {**os.environ, "HEALD_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, str(file)], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "nobody waited for a launch that failed" in done.stderr
+    assert "thread 2 of kernel 'k'" in done.stderr
+
+
+@pytest.mark.gpu
+def test_a_stream_of_another_device() -> None:
+    a = wp.zeros(3, device="cpu")
+    with refused("H0812", "'cpu'", "'cuda:0'", remedy="leave device= out"):
+        wp.launch(shifted, dim=2, inputs=[a, a], device="cpu", stream=wp.Stream(GPU))
+
+
+@pytest.mark.gpu
+def test_the_host_in_the_middle_of_a_capture() -> None:
+    a = wp.zeros(3, device=GPU)
+    with wp.ScopedCapture(GPU), refused("H0811", "copy to the host", remedy="before capture_begin"):
+        a.numpy()
+
+
+@pytest.mark.gpu
+def test_a_host_tensor_where_one_of_the_gpu_is_needed() -> None:
+    torch = pytest.importorskip("torch")
+    out, a = wp.zeros(3, device=GPU), wp.from_torch(torch.zeros(4))
+    with refused("H0704", "lives on 'cpu'", remedy=".to('cuda:0')"):
+        wp.launch(shifted, dim=3, inputs=[a, out], device=GPU)
+
+
+@pytest.mark.gpu
+def test_a_tensor_with_gaps_and_on_another_stream() -> None:
+    """Neither is a mistake here."""
+    torch = pytest.importorskip("torch")
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        t = torch.arange(12.0, device="cuda").reshape(3, 4)
+        a = wp.from_torch(t[:, 1])
+    np.testing.assert_array_equal(a.numpy(), [1.0, 5.0, 9.0])
+
+
+@pytest.mark.gpu
+def test_out_of_memory_of_a_gpu() -> None:
+    keep = wp.zeros(1000, device=GPU)
+    with refused("H0802", "on 'cuda:0'", "bytes are free", remedy="memory pool of this process"):
+        wp.zeros(1 << 42, dtype=wp.int8, device=GPU)
+    assert keep.numpy().sum() == 0
