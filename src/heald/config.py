@@ -22,13 +22,6 @@ def _flag(text: str) -> bool:
     raise ValueError("expected one of 1, 0, true, false, yes, no, on, off")
 
 
-def _no_fast_math(text: str) -> bool:
-    """The switch that will choose the fast set of functions; refused rather than ignored."""
-    if _flag(text):
-        raise ValueError("there is no fast set of functions yet, results are always exact")
-    return False
-
-
 def _choice(*names: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in names:
@@ -72,7 +65,7 @@ _SETTINGS: dict[str, tuple[str | None, Callable[[str], Any], Any]] = {
     "debug": ("HEALD_DEBUG", _flag, False),
     "check": ("HEALD_CHECK", _flag, False),
     "hints": ("HEALD_HINTS", _flag, False),
-    "fast_math": ("HEALD_FAST_MATH", _no_fast_math, False),
+    "fast_math": ("HEALD_FAST_MATH", _flag, False),
     "strict_fp": ("HEALD_STRICT_FP", _flag, False),
     "safety": ("HEALD_SAFETY", _choice("auto", "guarded", "strict", "unchecked"), "auto"),
     "check_contracts": ("HEALD_CHECK_CONTRACTS", _flag, False),

@@ -225,6 +225,7 @@ FLOAT64: dict[str, Numpy] = {
     "cosh": np.cosh,
     "tanh": np.tanh,
 }
+FLOAT64 |= {f"precise_{name}": function for name, function in FLOAT64.items()}
 
 
 # -- composites ----------------------------------------------------------------------------------

@@ -10,7 +10,13 @@ from functools import cache
 from itertools import groupby
 from types import FunctionType
 
-from heald.cli.builtins import accuracy_text, domain_text, public_builtins, summary
+from heald.cli.builtins import (
+    accuracy_text,
+    domain_text,
+    promise_text,
+    public_builtins,
+    summary,
+)
 from heald.frontend.mismatch import result_text, signature_text
 from heald.library.registry import Builtin
 
@@ -113,6 +119,10 @@ def _promises(builtin: Builtin) -> Iterator[str]:
         takes = [_first_type(record.function) for record in builtin.records]
         pairs = dict.fromkeys(zip(takes, texts, strict=True))
         yield "**Accuracy:** " + "; ".join(f"{text} for {type_}" for type_, text in pairs)
+    for record in builtin.records:
+        if record.fast is not None:
+            yield ""
+            yield f"**float32 with `fast_math`:** {promise_text(record.fast)}"
     domains = dict.fromkeys(d for record in builtin.records if (d := domain_text(record)))
     for domain in domains:
         yield ""
@@ -129,7 +139,8 @@ def _first_type(function: FunctionType) -> str:
 def _sources(builtin: Builtin) -> dict[str, list[str]]:
     """The definition of every overload by the file that holds it."""
     found: dict[str, list[str]] = {}
-    for function in builtin.overloads:
+    fast = [record.fast.function for record in builtin.records if record.fast is not None]
+    for function in (*builtin.overloads, *fast):
         place = f"src/{function.__module__.replace('.', '/')}.py"
         found.setdefault(place, []).append(inspect.getsource(function).rstrip())
     return found

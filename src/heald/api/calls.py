@@ -13,6 +13,7 @@ import numpy as np
 from heald.api.host_value import HostValue
 from heald.api.scalars import describe
 from heald.api.struct import StructValue, make_value, struct_leaves
+from heald.config import config
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.driver import compile_call
 from heald.types import (
@@ -53,7 +54,7 @@ class HostCall:
         self._name = name
         self._functions = functions
         self._updates = updates
-        self._compiled: dict[tuple[Type, ...], _Compiled] = {}
+        self._compiled: dict[tuple[object, ...], _Compiled] = {}
 
     def __call__(self, *args: object) -> Any:
         """The result; several results come as a tuple.
@@ -75,7 +76,7 @@ class HostCall:
                 t, parts = _flatten(self._name, value)
                 types.append(t)
                 flat += parts
-        compiled = self._compiled.get(tuple(types))
+        compiled = self._compiled.get((config.strict_fp, config.fast_math, *types))
         if compiled is None:
             compiled = self._compile(tuple(types))
         return compiled(flat, args)
@@ -100,8 +101,9 @@ class HostCall:
                 start += count
             return wrap(found[skipped:])
 
-        self._compiled[types] = run_and_change if changes else run
-        return self._compiled[types]
+        compiled = run_and_change if changes else run
+        self._compiled[config.strict_fp, config.fast_math, *types] = compiled
+        return compiled
 
 
 _Compiled = Callable[[Sequence[Number], Sequence[object]], Any]

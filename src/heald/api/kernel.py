@@ -14,9 +14,9 @@ from heald.api.settings import Settings
 from heald.config import config
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.driver import Entry, Program, compile_program, report_changes
-from heald.frontend import parameter_patterns, remember
+from heald.frontend import Options, parameter_patterns, remember
 from heald.runtime import CPU, current_device
-from heald.types import Pattern, Type, as_type, usual_type
+from heald.types import Pattern, Type, as_type, i32, i64, usual_type
 
 
 class Module:
@@ -52,8 +52,10 @@ def modules() -> Iterator[Module]:
     return iter(tuple(_MODULES.values()))
 
 
-Key = tuple[tuple[Type, ...], bool]
-Compile = Callable[[Sequence[Type], bool, str, bool, bool], Program]
+Key = tuple[tuple[Type, ...], str, Options, bool]
+"""Of a specialisation: parameter types, safety, what the front end makes it for, and whether
+contracts are checked."""
+Compile = Callable[[Sequence[Type], str, Options, bool], Program]
 
 
 class Kernel:
@@ -86,7 +88,7 @@ class Kernel:
         self._parameters: tuple[tuple[str, Pattern], ...] | None = None
         self._captured: object = None
         self._compile = compile_for
-        self._programs: dict[tuple[Key, str, bool, bool], Program] = {}
+        self._programs: dict[Key, Program] = {}
         self._lock = Lock()
 
     def __reduce__(self) -> str:
@@ -139,15 +141,20 @@ class Kernel:
         Raises:
             CompileError: with every mistake found in the source, up to ten.
         """
-        safety, strict_fp = self.option("safety"), bool(self.option("strict_fp"))
+        safety: str = self.option("safety")
         checked = bool(self.option("check_contracts"))
-        key = ((tuple(types), wide_index), safety, strict_fp, checked)
+        options = Options(
+            index=i64 if wide_index else i32,
+            strict_fp=self.option("strict_fp"),
+            fast_math=self.option("fast_math"),
+        )
+        key = (tuple(types), safety, options, checked)
         found = self._programs.get(key)
         if found is None:
             with self._lock:
                 found = self._programs.get(key)
                 if found is None:
-                    found = self._compile(types, wide_index, safety, strict_fp, checked)
+                    found = self._compile(types, safety, options, checked)
                     self._programs[key] = found
         function = getattr(self, "__wrapped__", None)
         if config.debug and function is not None:
@@ -158,14 +165,13 @@ class Kernel:
         """The specialisations compiled so far."""
         return list(self._programs.values())
 
-    def stored_programs(self) -> list[tuple[bool, bool, Program]]:
-        """The specialisations compiled so far: whether their indices are 64 bits wide, whether they
-        are ``strict_fp``, and the program.
+    def stored_programs(self) -> list[tuple[Options, Program]]:
+        """The specialisations compiled so far, and what they were compiled for.
 
         One of each, whatever safety it was compiled for.
         """
-        found = {(key, strict): program for (key, _, strict, _), program in self._programs.items()}
-        return [(wide, strict, program) for ((_, wide), strict), program in found.items()]
+        found = {(types, o): program for (types, _, o, _), program in self._programs.items()}
+        return [(options, program) for (_, options), program in found.items()]
 
     def concrete_types(self, types: Sequence[Any] | None = None) -> tuple[Type, ...]:
         """Parameter types: those annotated, or ``types`` where some are generic.  Indexed arrays
@@ -245,6 +251,7 @@ def kernel(
     enable_backward: bool | None = None,
     module: Module | str | None = None,
     name: str | None = None,
+    module_options: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Any:
     """Decorator: a kernel, run by every thread of a launch.
@@ -254,8 +261,9 @@ def kernel(
         enable_backward: whether gradients will be asked of it.
         module: the module it belongs to; that of the function by default.
         name: what it is called; the function's name by default.
-        options: ``safety``, ``strict_fp``, ``check_contracts``, ``fast_math``, ``mode`` for this
-            kernel only.
+        module_options: ``safety``, ``strict_fp``, ``check_contracts``, ``fast_math``, ``mode`` for
+            this kernel only.
+        options: the same as keyword arguments, which win.
 
     Raises:
         TypingError: what is decorated is no plain Python function, or an option does not exist or
@@ -263,28 +271,27 @@ def kernel(
     """
     if f is None:
         return lambda g: kernel(
-            g, enable_backward=enable_backward, module=module, name=name, **options
+            g,
+            enable_backward=enable_backward,
+            module=module,
+            name=name,
+            module_options=module_options,
+            **options,
         )
     if not isinstance(f, FunctionType):
         raise TypingError(
             Diagnostic("H0102", f"@wp.kernel decorates a Python function, not {type(f).__name__}")
         )
-    settings = {**options, "enable_backward": enable_backward}
+    settings = {**(module_options or {}), **options}
+    if enable_backward is not None:
+        settings["enable_backward"] = enable_backward
     remember(f)
     home = module if isinstance(module, Module) else get_module(module or f.__module__)
     called = name or f.__name__
 
-    def compiled(
-        types: Sequence[Type], wide: bool, safety: str, strict_fp: bool, checked: bool
-    ) -> Program:
+    def compiled(types: Sequence[Type], safety: str, options: Options, checked: bool) -> Program:
         return compile_program(
-            f,
-            types,
-            name=called,
-            wide_index=wide,
-            safety=safety,
-            strict_fp=strict_fp,
-            check_contracts=checked,
+            f, types, name=called, safety=safety, options=options, check_contracts=checked
         )
 
     made = Kernel(called, home, lambda: parameter_patterns(f), compiled, settings)

@@ -14,10 +14,11 @@ from heald.api.kernel import Kernel, Module
 from heald.artifact.serialise import from_plain, to_plain
 from heald.diagnostics import CompileError, Diagnostic, LaunchError
 from heald.driver import Analysed, Program, write_whole
+from heald.frontend import Options
 from heald.ir import Kernel as WirKernel
 from heald.ir import dump_kernels, load_kernels, walk
 from heald.ops import TABLE, misprint
-from heald.types import Anything, Type
+from heald.types import Anything, Type, i64
 
 if TYPE_CHECKING:
     from heald.ir import KernelFile
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 _CONTRACTS = "contracts"
 """Metadata with the contracts of each kernel, where there are any."""
 _FORM = "form"
-"""Metadata that says, for each kernel, its index type and whether it is ``strict_fp``."""
+"""Metadata that says, for each kernel, its index type and whether it is ``strict_fp`` and
+``fast_math``."""
 
 
 @at_edge
@@ -63,11 +65,11 @@ def save_ir(
                 hint="give types=[...], one for each parameter",
             )
         )
-    forms = ",".join(_form(wide, strict) for wide, strict, _ in stored)
+    forms = ",".join(_form(options) for options, _ in stored)
     facts = {**(metadata or {}), _FORM: forms}
-    if any(program.promises for *_, program in stored):
-        facts[_CONTRACTS] = json.dumps([to_plain(program.promises) for *_, program in stored])
-    write_whole(path, dump_kernels([p.wir for *_, p in stored], metadata=facts))
+    if any(program.promises for _, program in stored):
+        facts[_CONTRACTS] = json.dumps([to_plain(program.promises) for _, program in stored])
+    write_whole(path, dump_kernels([p.wir for _, p in stored], metadata=facts))
 
 
 @at_edge
@@ -91,18 +93,16 @@ def load_ir(path: str | os.PathLike[str]) -> Kernel:
         known[tuple(p.type for p in wir.params), form] = wir, promises
     first = file.kernels[0]
 
-    def compile_for(
-        types: Sequence[Type], wide: bool, safety: str, strict_fp: bool, checked: bool
-    ) -> Program:
-        found = known.get((tuple(types), _form(wide, strict_fp)))
+    def compile_for(types: Sequence[Type], safety: str, options: Options, checked: bool) -> Program:
+        found = known.get((tuple(types), _form(options)))
         if found is None:
-            raise LaunchError(_not_stored(first.name, _form(wide, strict_fp)))
+            raise LaunchError(_not_stored(first.name, _form(options)))
         wir, promises = found
         return Program(
             wir.name,
             Analysed.of(wir),
             safety=safety,
-            wide_index=wide,
+            wide_index=options.index is i64,
             promises=promises,
             check_contracts=checked,
         )
@@ -136,8 +136,9 @@ def _check_prints(wir: WirKernel) -> None:
             )
 
 
-def _form(wide: bool, strict_fp: bool) -> str:
-    return ("i64" if wide else "i32") + (" strict" if strict_fp else "")
+def _form(options: Options) -> str:
+    modes = (" strict" if options.strict_fp else "") + (" fast" if options.fast_math else "")
+    return f"{options.index}{modes}"
 
 
 def _not_stored(name: str, form: str) -> Diagnostic:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from heald.library.registry import (
     NonZero,
     Overload,
     Scaled,
+    Tolerance,
     Ulp,
     Unit,
     load_topics,
@@ -78,9 +80,16 @@ def _entry_of(builtin: Builtin) -> Entry:
     signatures = []
     for record in builtin.records:
         call = f"wp.{builtin.name}{signature_text(record.function)}{result_text(record.function)}"
-        promise = "; ".join(filter(None, (accuracy_text(record.accuracy), domain_text(record))))
-        signatures.append(f"{call}    [{promise}]")
+        promises = [promise_text(record)]
+        if record.fast is not None:
+            promises.append(f"float32 with fast_math: {promise_text(record.fast)}")
+        signatures.append(f"{call}    [{'; '.join(promises)}]")
     return Entry(builtin.name, builtin.group, builtin.doc, tuple(signatures))
+
+
+def promise_text(record: Overload) -> str:
+    """The promise about rounding, and what arguments it is made for."""
+    return "; ".join(filter(None, (accuracy_text(record.accuracy), domain_text(record))))
 
 
 def _intrinsics() -> Iterator[Entry]:
@@ -143,6 +152,13 @@ def accuracy_text(accuracy: Accuracy) -> str:
             return f"{units:g} ulp"
         case Scaled(units):
             return f"{units:g} roundings of the largest term"
+        case Tolerance(relative, absolute):
+            parts = (_bound(relative, " of the result"), _bound(absolute, ""))
+            return f"off by {' + '.join(filter(None, parts))}"
+
+
+def _bound(size: float, what: str) -> str:
+    return f"2^{math.log2(size):g}{what}" if size else ""
 
 
 def domain_text(record: Overload) -> str:

@@ -128,6 +128,7 @@ class Body:
     globals: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.writer.gpu = self.gpu
         self.ids = op_ids(self.kernel)
         ops = list(walk(self.kernel.body))
         self.checked = any(is_guarded(op) for op in ops)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from heald.codegen.spelling import intrinsic_suffix, scalar_type, splat
-from heald.types import Scalar
+from heald.types import Scalar, f32
 
 METADATA = (
     '!0 = !{!"branch_weights", i32 2000, i32 1}',
@@ -28,11 +28,13 @@ class Join:
 class Writer:
     """Appends instructions to the current block; implements ``ops.Emit`` at its ``width``.
 
-    ``place`` is appended to every instruction: the debug location of the op at hand.
+    ``place`` is appended to every instruction: the debug location of the op at hand.  ``gpu`` says
+    that the target is one.
     """
 
     def __init__(self, width: int = 1) -> None:
         self.width = width
+        self.gpu = False
         self.lines: list[str] = []
         self.block = ""
         self.place = ""
@@ -61,6 +63,25 @@ class Writer:
     def divide(self, how: str, t: Scalar, lhs: str, rhs: str) -> str:
         """``sdiv``, ``srem``, ``udiv`` or ``urem`` of operands for which it is defined."""
         return self.ins(f"{how} {self.type(t)} {lhs}, {rhs}")
+
+    def approximate(self, instruction: str, value: str, *operands: str) -> str:
+        """An instruction of PTX on float32 operands, or ``value`` where the target is no GPU."""
+        if not self.gpu:
+            return value
+        wide = scalar_type(f32, self.width)
+        found = "poison"
+        for lane in range(self.width):
+            parts = list(operands)
+            if self.width > 1:
+                parts = [self.ins(f"extractelement {wide} {x}, i32 {lane}") for x in operands]
+            places = ", ".join(f"${k}" for k in range(1 + len(parts)))
+            taken = ", ".join(f"float {x}" for x in parts)
+            constraints = ",".join(["=f", *("f" for _ in parts)])
+            made = self.ins(f'call float asm "{instruction} {places};", "{constraints}"({taken})')
+            if self.width == 1:
+                return made
+            found = self.ins(f"insertelement {wide} {found}, float {made}, i32 {lane}")
+        return found
 
     # -- instructions and blocks -------------------------------------------------------------------
 

@@ -170,7 +170,8 @@ def _source_key(function: FunctionType, types: Sequence[Type], options: str) -> 
     if described is None:
         return ""
     plain = json.dumps([to_plain(t) for t in types])
-    host = f"{config.strict_fp=}"  # for calls in wp.static(...), which the host evaluates
+    # For calls in wp.static(...), which the host evaluates:
+    host = f"{config.strict_fp=} {config.fast_math=}"
     return make_key("source", repr(described), plain, options, host)
 
 

@@ -25,7 +25,7 @@ from heald.ir import Kernel, check
 from heald.library.registry import load_topics, lookup
 from heald.ops import TABLE
 from heald.passes import FRONT, run_pipeline
-from heald.types import Type, i32, i64
+from heald.types import Type, i64
 
 
 def resolve(name: str) -> Any:
@@ -38,9 +38,8 @@ def compile_program(
     types: Sequence[Type],
     *,
     name: str,
-    wide_index: bool,
     safety: str,
-    strict_fp: bool,
+    options: Options,
     check_contracts: bool = False,
 ) -> Program:
     """A kernel for concrete parameter types, ready to be launched; code is made on first demand.
@@ -49,7 +48,6 @@ def compile_program(
         CompileError: every mistake found in the source.
     """
     show_source(function)
-    options = Options(index=i64 if wide_index else i32, strict_fp=strict_fp)
     contracts = parameter_contracts(function)
 
     def lower() -> Kernel:
@@ -72,7 +70,7 @@ def compile_program(
         name,
         analysed,
         safety=safety,
-        wide_index=wide_index,
+        wide_index=options.index is i64,
         cache=cache,
         promises=promises,
         check_contracts=check_contracts,
@@ -88,10 +86,9 @@ def compile_call(
         CompileError: no overload fits, or its body has mistakes.
         HealdError: the function needs what only a launch has.
     """
-    options = Options(strict_fp=config.strict_fp)
 
     def compiled() -> tuple[Closure, tuple[Type, ...]]:
-        kernel = lower_call(name, functions, types, resolve, options)
+        kernel = lower_call(name, functions, types, resolve, _options_of_host())
         kernel = run_pipeline(kernel, FRONT, check=config.check)
         return compile_closure(kernel), kernel.results
 
@@ -106,8 +103,13 @@ def result_types(
     Raises:
         CompileError: no overload fits, or its body has mistakes.
     """
-    options = Options(strict_fp=config.strict_fp)
+    options = _options_of_host()
     return deeply(lambda: lower_call(name, functions, types, resolve, options).results, name)
+
+
+def _options_of_host() -> Options:
+    """What calls from Python are compiled for."""
+    return Options(strict_fp=config.strict_fp, fast_math=config.fast_math)
 
 
 def warm_up() -> None:

@@ -261,6 +261,8 @@ def _arith(s: Session, node: ast.AST, op: str, a: Number, b: Number) -> Value:
                 f"both sides are {t.public}",
                 hint="write a // b for the floor, or float(a) / float(b) for the quotient",
             )
+        if t is f32 and s.options.fast_math and not s.frame.source.is_written:
+            return as_value(s, node, s.call_builtin(node, "div", (x, y)))
         return s.op("fdiv", x, y)
     if op not in _ARITHMETIC:
         raise s.refuse(node, "H0201", f"operator {op} does not work on {t.public}")

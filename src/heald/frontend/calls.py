@@ -43,6 +43,7 @@ from heald.types import (
     as_concrete,
     can_widen,
     contract_of,
+    f32,
     fits,
     is_generic,
     join,
@@ -360,7 +361,17 @@ def call_overloads(
                 raise answer  # all fits but one literal
         raise no_overload(s, arguments, name, functions)
     best = min(found, key=lambda c: c.cost)
-    return inline(s, arguments.node, best.function, best.adapt())
+    operands = best.adapt()
+    return inline(s, arguments.node, _by_mode(s, best.function, operands), operands)
+
+
+def _by_mode(s: Session, function: FunctionType, operands: Mapping[str, Operand]) -> FunctionType:
+    """The overload itself, or what ``fast_math`` puts in its place for float32."""
+    fast: FunctionType | None = getattr(function, "__heald_fast__", None)
+    if not s.options.fast_math or fast is None:
+        return function
+    single = all(isinstance(o, Value) and o.type is f32 for o in operands.values())
+    return fast if single else function
 
 
 def _match(s: Session, function: FunctionType, arguments: Arguments) -> _Candidate | Refused | None:

@@ -48,10 +48,12 @@ class Options:
         index: type of ``tid()``, ``a.shape[k]`` and the default of ``range``: i32, or i64 where a
             launch dim or an extent reaches 2^31.
         strict_fp: emit no fma.
+        fast_math: call the fast overloads of float32 functions, divide float32 by one.
     """
 
     index: Scalar = i32
     strict_fp: bool = False
+    fast_math: bool = False
 
 
 @dataclass(slots=True)

@@ -39,6 +39,11 @@ class FunctionSource:
         return self.function.__name__
 
     @property
+    def is_written(self) -> bool:
+        """Do its operators mean the same whatever the mode is, as those of the library?"""
+        return getattr(self.function, "__heald_written__", False)
+
+    @property
     def local_names(self) -> tuple[str, ...]:
         """Parameters and every name that the function assigns, as Python decides it."""
         code = self.function.__code__

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import heald.library
 from heald.diagnostics import Diagnostic, LaunchError
+from heald.types import f32
 
 _NO_TOPICS = frozenset({"registry", "language"})
 
@@ -47,7 +48,15 @@ class Scaled:
     units: float
 
 
-Accuracy = Exact | Ulp | Scaled
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """The error is at most ``relative`` times the size of the exact result, plus ``absolute``."""
+
+    relative: float
+    absolute: float = 0.0
+
+
+Accuracy = Exact | Ulp | Scaled | Tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +114,11 @@ class Overload:
     def doc(self) -> str:
         """The reference text; of several overloads usually the first has it for all."""
         return inspect.cleandoc(self.function.__doc__ or "")
+
+    @property
+    def fast(self) -> Overload | None:
+        """What takes its place for float32 arguments under ``fast_math``."""
+        return _FAST.get(self.function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +186,7 @@ TABLE: dict[str, Builtin] = {}
 """Every builtin of the topics imported so far; :func:`load_topics` completes it."""
 
 _OVERLOADS: dict[str, list[Overload]] = {}
+_FAST: dict[FunctionType, Overload] = {}
 
 
 def builtin(
@@ -190,21 +205,65 @@ def builtin(
 
     def register(function: FunctionType) -> Builtin:
         name = function.__name__
-        parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
         for named in (*domain, *updates):
-            if named not in parameters:
+            if named not in _parameters(function):
                 raise ValueError(f"{name} has no parameter {named!r}")
         constraints = MappingProxyType(dict(domain))
-        record = Overload(function, group, accuracy, reference, constraints, updates)
+        record = Overload(_written(function), group, accuracy, reference, constraints, updates)
         _OVERLOADS.setdefault(name, []).append(record)
         return TABLE.setdefault(name, Builtin(name))
 
     return register
 
 
+def fast(
+    exact: Builtin, *, accuracy: Accuracy, domain: Mapping[str, Domain] = MappingProxyType({})
+) -> Callable[[FunctionType], Helper]:
+    """Registers what ``fast_math`` puts in the place of an overload of ``exact`` for float32.
+
+    Raises:
+        ValueError: names differ, or ``exact`` has no such overload or has one of these already.
+    """
+
+    def register(function: FunctionType) -> Helper:
+        name, parameters = function.__name__, _parameters(function)
+        taking = [
+            record
+            for record in _OVERLOADS[exact.name]
+            if _parameters(record.function) == parameters
+            and all(_takes_float32(record.function.__annotations__[p]) for p in parameters)
+        ]
+        if name != exact.name or len(taking) != 1 or taking[0].fast is not None:
+            raise ValueError(f"{name} takes the place of no overload of {exact.name}")
+        (record,) = taking
+        constraints = MappingProxyType(dict(domain))
+        made = Overload(
+            _written(function), record.group, accuracy, record.reference, constraints, ()
+        )
+        _FAST[record.function] = made
+        record.function.__heald_fast__ = function  # type: ignore[attr-defined]
+        return Helper(function)
+
+    return register
+
+
+def _parameters(function: FunctionType) -> tuple[str, ...]:
+    return function.__code__.co_varnames[: function.__code__.co_argcount]
+
+
+def _takes_float32(pattern: Any) -> bool:
+    return pattern is f32 or f32 in getattr(pattern, "members", ())
+
+
+def _written(function: FunctionType) -> FunctionType:
+    """The same function, whose operators mean the same whatever the mode is."""
+    function.__heald_written__ = True  # type: ignore[attr-defined]
+    return function
+
+
 def helper(function: FunctionType) -> Helper:
     """Marks a function of the kernel language that is no builtin."""
-    return Helper(function)
+    return Helper(_written(function))
 
 
 class Collective:
@@ -227,6 +286,7 @@ def collective(function: FunctionType) -> Collective:
     """Enters an overload of a function in which threads work together."""
     key = function.__module__, function.__name__
     known = _COLLECTIVES.get(key)
+    _written(function)
     if known is None:
         return _COLLECTIVES.setdefault(key, Collective(function))
     known.__heald_overloads__ += (function,)

@@ -35,6 +35,9 @@ class Emit(Protocol):
     def divide(self, how: str, t: Scalar, lhs: str, rhs: str) -> str:
         """``sdiv``, ``srem``, ``udiv`` or ``urem`` of operands for which it is defined."""
 
+    def approximate(self, instruction: str, value: str, *operands: str) -> str:
+        """An instruction of PTX on float32 operands, or ``value`` where the target is no GPU."""
+
 
 class Smt(Protocol):
     """What ``smt`` may ask of a solver encoding; ``heald.proof`` has the implementations.

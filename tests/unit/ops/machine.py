@@ -55,6 +55,9 @@ class Text:
     def divide(self, how: str, t: Scalar, lhs: str, rhs: str) -> str:
         return self.ins(f"{how} {self.type(t)} {lhs}, {rhs}")
 
+    def approximate(self, instruction: str, value: str, *operands: str) -> str:
+        return value
+
 
 def function_name(case: Case, width: int) -> str:
     return re.sub(r"\W", "_", f"{case}-{width}")

@@ -358,6 +358,19 @@ REFERENCE: dict[str, Callable[..., int]] = {
     "fptosi_sat": _saturate,
     "fptoui_sat": _saturate,
     "bitcast": lambda op, a: a,
+    **dict.fromkeys(
+        (
+            "fexp2_approx",
+            "flog2_approx",
+            "fsin_approx",
+            "fcos_approx",
+            "ftanh_approx",
+            "fsqrt_approx",
+            "frsqrt_approx",
+            "fdiv_approx",
+        ),
+        lambda op, value, *operands: value,
+    ),
 }
 
 
