@@ -26,7 +26,7 @@ class _State:
     """What a recorded launch runs with, checked; good for one revision of the settings.
 
     Whoever runs it holds this record, and so the arrays of the arguments.  ``call`` and ``entry``
-    are None where launches take the careful path.
+    are None where launches take the careful path; ``on_host`` is the call where it takes nothing.
     """
 
     dims: tuple[int, ...]
@@ -35,6 +35,7 @@ class _State:
     program: Program
     entry: Entry | None
     call: Callable[..., Any] | None
+    on_host: Callable[[], Any] | None
 
 
 class Launch:
@@ -89,7 +90,13 @@ class Launch:
         try:
             if state.revision is not config.revision:
                 state = self._renew(state)
-            if self.device.is_cuda:
+            if state.on_host is not None:
+                outcome = state.on_host()
+                if outcome is None:
+                    return
+                if outcome is not NotImplemented:
+                    raise state.program.error_of(outcome)
+            elif self.device.is_cuda:
                 stream = stream or self._stream or current_stream(self.device)
                 if stream.device is not self.device:
                     raise other_device(f"a stream of '{stream.device}'", f"'{self.device}'")
@@ -99,12 +106,6 @@ class Launch:
                     if queue.capture is not None:
                         queue.capture.launched(state)
                     return
-            elif state.call is not None:
-                outcome = state.call()
-                if outcome is None:
-                    return
-                if outcome is not NotImplemented:
-                    raise state.program.error_of(outcome)
             self._launch(state, stream)
         except HealdError as error:
             raise cut(error)  # noqa: B904 - `cut` decides about the cause
@@ -139,7 +140,8 @@ class Launch:
             assert artifact is not None
             block = packer_of(artifact).pack(words)
             call = partial(entry.call, dims, self.block_dim, (block,), ())
-        return _State(dims, arguments, revision, program, entry, call)
+        on_host = None if self.device.is_cuda else call
+        return _State(dims, arguments, revision, program, entry, call, on_host)
 
     def _needs_care(self, argument: Argument) -> bool:
         """Must the careful path look at an argument at every launch?"""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+import heald.interp as interp
 from heald.artifact import Symbol
-from heald.interp import ArrayView
 from heald.runtime import Allocation, byte_span, memory_bytes
 from heald.types import Element, Leaf, Scalar, Type, bf16, leaves, size_of
 
@@ -28,17 +28,17 @@ class ArrayArgument:
     read_only: bool = False
     allocation: Allocation | None = None
 
-    def view(self) -> ArrayView:
+    def view(self) -> interp.ArrayView:
         """The same memory as the interpreter sees it."""
         low, high = byte_span(self.shape, self.strides, size_of(self.dtype))
         if low == high:
-            return ArrayView.allocate(self.dtype, self.shape)
+            return interp.ArrayView.allocate(self.dtype, self.shape)
         memory = memory_bytes(self.ptr + low, high - low, self.owner, read_only=self.read_only)
         written = None
         if self.allocation is not None and self.allocation.written is not None:
             start = self.ptr + low - self.allocation.ptr
             written = self.allocation.written[start : start + high - low]
-        return ArrayView(memory, -low, self.shape, self.strides, self.dtype, written)
+        return interp.ArrayView(memory, -low, self.shape, self.strides, self.dtype, written)
 
 
 LeafValue = bool | int | float | ArrayArgument

@@ -11,6 +11,7 @@ from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import heald.interp as interp
 from heald.artifact import Access, Artifact, LaunchCondition, Symbol
 from heald.codegen import (
     LoadedCode,
@@ -40,8 +41,6 @@ from heald.driver.prints import print_records
 from heald.driver.simulation import simulated_resources
 from heald.driver.strict import require_proofs
 from heald.driver.variants import Choice, compile_variant, lower_for_cpu, lower_for_gpu, widen
-from heald.interp import Outcome
-from heald.interp import run as interpret
 from heald.ir import Kernel
 from heald.passes import guard
 from heald.passes.contracts import settle_contracts
@@ -443,8 +442,8 @@ class Program:
         resources = simulated_resources(kernel, device)
         unchecked = self.safety == "unchecked"
 
-        def simulate() -> Outcome:
-            return interpret(
+        def simulate() -> interp.Outcome:
+            return interp.run(
                 kernel,
                 tuple(dims),
                 given,

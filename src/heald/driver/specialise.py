@@ -7,6 +7,7 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
+import heald.interp as interp
 from heald.codegen import host_target, parallel_launcher
 from heald.config import config
 from heald.driver.cache import analyse
@@ -20,7 +21,6 @@ from heald.frontend import (
     parameter_contracts,
     read_source,
 )
-from heald.interp import Closure, compile_closure
 from heald.ir import Kernel, check
 from heald.library.registry import load_topics, lookup
 from heald.ops import TABLE
@@ -79,7 +79,7 @@ def compile_program(
 
 def compile_call(
     name: str, functions: Sequence[FunctionType], types: Sequence[Type]
-) -> tuple[Closure, tuple[Type, ...]]:
+) -> tuple[interp.Closure, tuple[Type, ...]]:
     """The overload that fits ``types`` as a Python function on leaves, and its result types.
 
     Raises:
@@ -87,10 +87,10 @@ def compile_call(
         HealdError: the function needs what only a launch has.
     """
 
-    def compiled() -> tuple[Closure, tuple[Type, ...]]:
+    def compiled() -> tuple[interp.Closure, tuple[Type, ...]]:
         kernel = lower_call(name, functions, types, resolve, _options_of_host())
         kernel = run_pipeline(kernel, FRONT, check=config.check)
-        return compile_closure(kernel), kernel.results
+        return interp.compile_closure(kernel), kernel.results
 
     return deeply(compiled, name)
 
