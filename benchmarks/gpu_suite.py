@@ -46,6 +46,17 @@ def add(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=fl
 
 
 @wp.kernel
+def block_sums(x: wp.array(dtype=wp.vec4), sums: wp.array(dtype=float)):
+    """The sum of each block's share: 16 bytes a step of a thread."""
+    total = wp.vec4(0.0, 0.0, 0.0, 0.0)
+    for k in range(wp.tid(), x.shape[0], sums.shape[0] * wp.block_dim()):
+        total += x[k]
+    y = wp.reduce_sum((total[0] + total[1]) + (total[2] + total[3]))
+    if wp.thread_index() == 0:
+        sums[wp.block_index()] = y
+
+
+@wp.kernel
 def waves(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     """Exact transcendental functions."""
     i = wp.tid()
@@ -115,6 +126,11 @@ def figures() -> dict[str, float]:
         stream = on_the_gpu(add, STREAM, arrays, Choice(bounds=True, unit=True))
         guarded = on_the_gpu(add, STREAM, arrays, Choice())
         wave = on_the_gpu(waves, 1 << 22, [x, wp.empty_like(x)], Choice(bounds=True, unit=True))
+        blocks = 4 * gpu_of(wp.get_device(DEVICE)).processors
+        summed = [wp.ones(STREAM // 4, dtype=wp.vec4), wp.empty(blocks, dtype=float)]
+        wp.launch(block_sums, dim=256 * blocks, inputs=summed)
+        assert summed[1].numpy().sum() == STREAM
+        sums = on_the_gpu(block_sums, 256 * blocks, summed, Choice(bounds=True, unit=True))
     return {
         **gpu_cold.figures(),
         "launch of 4 arrays, us": launch,
@@ -123,6 +139,7 @@ def figures() -> dict[str, float]:
         "graph of 1000 empty launches, ms": empty,
         "c = a + b over 2^28, GB/s": 12 * STREAM / stream / 1e6,
         "the same with all guards, GB/s": 12 * STREAM / guarded / 1e6,
+        "sums of blocks over 2^28, GB/s": 4 * STREAM / sums / 1e6,
         "sin(x) exp(x) over 2^22, Gelem/s": (1 << 22) / wave / 1e6,
     }
 

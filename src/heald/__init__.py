@@ -66,7 +66,7 @@ _PLACES = {
     "atomic_cas",
     "library.blocks": "reduce_sum reduce_min reduce_max",
     "api.blocks": "thread_index block_index block_threads shared_array block_sync shuffle_idx "
-    "shuffle_up shuffle_down shuffle_xor ballot any all",
+    "shuffle_up shuffle_down shuffle_xor ballot any all warp_map",
     "api.values": f"{_VALUES} vec mat",
     "api.constants": "e E half_pi HALF_PI inf INF ln10 LN10 ln2 LN2 log10e LOG10E log2e LOG2E "
     "nan NAN phi PHI pi PI tau TAU",

@@ -249,6 +249,95 @@ def functions(a: wp.array(dtype=wp.float64, ndim=2)):
     a[i, j] = x * y
 
 
+@wp.kernel
+def automatic_tree(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    t = wp.thread_index()
+    s = wp.shared_array(64, float, sync="auto")
+    s[t] = x[wp.tid()]
+    width = wp.block_dim() // 2
+    while width > 0:
+        if t < width:
+            s[t] = s[t] + s[t + width]
+        width = width // 2
+    if t == 0:
+        out[wp.block_index()] = s[0]
+
+
+@wp.kernel
+def automatic_rounds(v: wp.array(dtype=int)):
+    i = wp.tid()
+    t = wp.thread_index()
+    s = wp.shared_array(64, int, sync="auto")
+    x = v[i]
+    for k in range(4):
+        s[t] = x
+        if t % 2 == 0:
+            y = s[(t + k) % wp.block_dim()]
+            s[(t + 3) % wp.block_dim()] = y + 1
+            x = y
+        else:
+            s[(t + 5) % wp.block_dim()] = k
+            x = x + s[t]
+        x = x + s[t ^ 1]
+        if x > 1000:
+            break
+    v[i] = x
+
+
+@wp.kernel
+def reductions(
+    x: wp.array(dtype=float), o: wp.array(dtype=float, ndim=2), w: wp.array(dtype=wp.vec3)
+):
+    i = wp.tid()
+    o[0, i] = wp.reduce_sum(x[i])
+    o[1, i] = wp.reduce_min(x[i])
+    o[2, i] = wp.reduce_max(x[i], scope="warp")
+    if i % 3 != 1:
+        o[3, i] = wp.reduce_sum(x[i], "warp")
+    w[i] = wp.reduce_sum(wp.vec3(x[i], 1.0, float(i)))
+
+
+def reduced(x: Any, o: Any, w: Any) -> dict[str, Any]:
+    """Sums of float32 as trees of Python; ``w`` counts exactly in two of its components."""
+    o, w = o.copy(), w.copy()
+    for first in range(0, len(x), 100):
+        block = x[first : first + 100]
+        warps = [block[k : k + 32] for k in range(0, len(block), 32)]
+        total = tree(np.array([tree(warp) for warp in warps], np.float32))
+        here = slice(first, first + len(block))
+        o[0, here], o[1, here] = total, block.min()
+        o[2, here] = np.repeat([warp.max() for warp in warps], [len(warp) for warp in warps])
+        w[here] = total, len(block), sum(range(first, first + len(block)))
+        for k, warp in enumerate(warps):
+            some = [j for j in range(len(warp)) if (first + 32 * k + j) % 3 != 1]
+            in_turn = warp[some[0]]
+            for j in some[1:]:
+                in_turn = in_turn + warp[j]
+            o[3, [first + 32 * k + j for j in some]] = in_turn
+    return {"o": o, "w": w}
+
+
+def tree(values: Any) -> Any:
+    """The sum of at most 32 numbers in the order of reductions."""
+    values = list(values)
+    for step in (16, 8, 4, 2, 1):
+        for k in range(len(values)):
+            if k < step and k + step < len(values):
+                values[k] = values[k] + values[k + step]
+    return values[0]
+
+
+@wp.func
+def rotated_sum(x: int, by: int):
+    return x + wp.shuffle_idx(x, (wp.thread_index() + by) % 32) + wp.reduce_max(x, scope="warp")
+
+
+@wp.kernel
+def mapped(v: wp.array(dtype=int)):
+    i = wp.tid()
+    v[i] = wp.warp_map(rotated_sum, v[i], 3)
+
+
 def ints(n: int, high: int = 60) -> Any:
     return R.integers(0, high, n).astype(np.int32)
 
@@ -287,5 +376,27 @@ CASES = {
         agreed_branch, 128, 32, {"v": ints(128), "flag": np.array([0, 3, 1, -1], np.int32)}
     ),
     "structs": Case(structs, 96, 32, {"x": floats(96), "y": np.zeros((96, 3), np.float32)}),
+    "automatic_tree": Case(
+        automatic_tree, 256, 64, {"x": floats(256), "out": np.zeros(4, np.float32)}, tree_sums
+    ),
+    "automatic_rounds": Case(automatic_rounds, 128, 64, {"v": ints(128)}),
+    "reductions": Case(
+        reductions,
+        270,
+        100,
+        {
+            "x": floats(270),
+            "o": np.zeros((4, 270), np.float32),
+            "w": np.zeros((270, 3), np.float32),
+        },
+        reduced,
+    ),
+    "mapped": Case(
+        mapped,
+        128,
+        64,
+        {"v": ints(128)},
+        lambda v: {"v": np.concatenate([x + np.roll(x, -3) + x.max() for x in v.reshape(-1, 32)])},
+    ),
     "functions": Case(functions, (12, 16), 64, {"a": R.random((12, 16))}),
 }

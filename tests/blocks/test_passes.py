@@ -18,6 +18,7 @@ from heald.ir import Kernel, check, equal, parse, to_text, walk
 from heald.ops import TABLE
 from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
 from heald.passes.pipelines import BLOCKS
+from heald.passes.place_barriers import place_barriers
 from heald.passes.split_phases import split_phases
 from heald.types import Array
 
@@ -26,7 +27,8 @@ SEEDS = range(100, 110)
 
 def stages(kernel: Any) -> tuple[Kernel, Kernel, Kernel]:
     """As lowered, with votes, and as a program of whole blocks."""
-    guarded = guard(run_pipeline(lower(kernel), FRONT, check=True))
+    placed = run_pipeline(lower(kernel), (*FRONT, place_barriers), check=True)
+    guarded = guard(placed)
     lowered = run_pipeline(guarded, SCALAR_CPU, check=True)
     voting = run_pipeline(lowered, BLOCKS, check=True)
     phases = split_phases(voting)
@@ -107,3 +109,10 @@ def test_conditions_of_a_block_need_no_vote() -> None:
     assert all(op.name != "vote" for op in walk(voting.body))
     _, voting, _ = stages(CASES["agreed_branch"].kernel)
     assert sum(op.name == "vote" for op in walk(voting.body)) == 4
+
+
+def test_barriers_stand_where_accesses_conflict(golden: Callable[[str, str], None]) -> None:
+    kernel = run_pipeline(lower(CASES["automatic_tree"].kernel), FRONT, check=True)
+    placed = run_pipeline(kernel, (place_barriers,), check=True)
+    golden("automatic_tree.placed.wir", to_text(placed))
+    assert place_barriers(placed) is placed

@@ -73,6 +73,7 @@ def shapes(a: wp.array(dtype=float), n: int):
     y = wp.shared_array((2, 0), float)  #~ H0107
     z = wp.shared_array(100000, float)  #~ H0410
     w = wp.shared_array(4, 4)  #~ H0207
+    u = wp.shared_array(4, float, sync="always")  #~ H0107
 
 
 @wp.kernel
@@ -89,3 +90,23 @@ def votes(a: wp.array(dtype=float)):
     y = wp.all(a[0] > 0.0, scope="grid")  #~ H0107
     z = wp.ballot(1)  #~ H0201
     wp.block_sync(1)  #~ H0305
+
+
+@wp.func
+def waits(x: float):
+    wp.block_sync()
+    return x
+
+
+@wp.func
+def shares(x: float):
+    s = wp.shared_array(4, float)
+    s[0] = x
+    return x
+
+
+@wp.kernel
+def maps(a: wp.array(dtype=float)):
+    x = wp.warp_map(waits, a[0])  #~ H0102
+    y = wp.warp_map(shares, a[0])  #~ H0102
+    z = wp.warp_map(a[0], a[0])  #~ H0107

@@ -31,12 +31,14 @@ def block_threads() -> int:
 
 
 @intrinsic("shared_array")
-def shared_array(shape: Any, dtype: Any) -> Any:
+def shared_array(shape: Any, dtype: Any, sync: str = "manual") -> Any:
     """An array that the threads of a block share: ``s = wp.shared_array(256, float)``.
 
     Args:
         shape: one to four positive integers known at compile time.
         dtype: the element type.
+        sync: with ``"auto"`` the compiler puts a barrier between any two accesses of the array that
+            might conflict; then all threads of the block have to come by.
 
     It is there before the threads of the block begin, and its elements are not initialised.  A
     kernel has 48 KiB for all its shared arrays.  Between a write by one thread and a use by another
@@ -80,6 +82,17 @@ def shuffle_down(x: Any, delta: int) -> Any:
 def shuffle_xor(x: Any, mask: int) -> Any:
     """``x`` of the lane whose number is this one's ``^ mask``, the own where it is not there."""
     kernels_only("shuffle_xor")
+
+
+@intrinsic("warp_map")
+def warp_map(f: Any, *args: Any) -> Any:
+    """``f(*args)``, a function in which the lanes of a warp work together and no others.
+
+    ``f`` may shuffle, vote and reduce with ``scope="warp"`` among the lanes that run the call.  On
+    GPUs their mask is known to the code, as compute capability 7.0 and newer want it; elsewhere
+    lanes run in step.  A function with barriers or shared arrays is refused.
+    """
+    kernels_only("warp_map")
 
 
 @intrinsic("ballot")

@@ -18,6 +18,7 @@ from heald.ir import Kernel, dump_kernels, load_kernels
 from heald.ops import TABLE
 from heald.passes import FRONT, Verdict, analyse_intervals, run_pipeline
 from heald.passes.layout import apart_condition, unit_condition
+from heald.passes.place_barriers import place_barriers
 from heald.passes.refuse_divergence import refuse_divergence
 
 _HEAD = struct.Struct("<HHIII")
@@ -59,6 +60,7 @@ class Analysed:
         """
         kernel = run_pipeline(wir, FRONT, check=config.check, trace=trace())
         refuse_divergence(kernel)
+        kernel = run_pipeline(kernel, (place_barriers,), check=config.check, trace=trace())
         intervals = analyse_intervals(kernel)
         conditions = intervals.conditional, unit_condition(kernel), apart_condition(kernel)
         made = cls(kernel.rank, *conditions, None)

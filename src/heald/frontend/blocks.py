@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from heald.diagnostics import Note
+from heald.frontend.calls import call_overloads, name_of
 from heald.frontend.conversions import as_value
 from heald.frontend.intrinsics import Arguments, element_type, intrinsic, static_shape
 from heald.frontend.operands import Operand, Static, describe
 from heald.frontend.session import Session
 from heald.ir import MAX_RANK, Value
 from heald.ir.core import Op
-from heald.ops.threads import SCOPES
+from heald.ops.threads import SCOPES, synchronises_block
 from heald.types import Array, Scalar, b1, i32, i64, size_of
 
 SHARED_BYTES = 48 * 1024
@@ -58,12 +60,21 @@ def _block_threads(s: Session, arguments: Arguments) -> Operand:
 @intrinsic("shared_array")
 def _shared_array(s: Session, arguments: Arguments) -> Operand:
     """``wp.shared_array(shape=256, dtype=float)``: one array for each block."""
-    bound = arguments.bind(s, ("shape", "dtype"), 2)
+    bound = arguments.bind(s, ("shape", "dtype", "sync"), 2)
     shape = static_shape(s, arguments, bound["shape"], "shared", SHARED_BYTES)
     dtype = element_type(s, arguments, bound["dtype"], "shared")
     value = Value(Array(dtype, len(shape), "shared", shape))
-    s.shared.append(Op("alloc", (), (value,), span=s.builder.span))
+    attrs = {"sync": "auto"} if _is_automatic(s, arguments, bound.get("sync")) else {}
+    s.shared.append(Op("alloc", (), (value,), attrs, span=s.builder.span))
     return value
+
+
+def _is_automatic(s: Session, arguments: Arguments, operand: Operand | None) -> bool:
+    if operand is None or (isinstance(operand, Static) and operand.object == "manual"):
+        return False
+    if isinstance(operand, Static) and operand.object == "auto":
+        return True
+    raise s.refuse(arguments.at(operand), "H0107", "sync is 'manual' or 'auto'")
 
 
 def shared_ops(s: Session, body: tuple[Op, ...]) -> tuple[Op, ...]:
@@ -182,3 +193,41 @@ def scope_of(s: Session, arguments: Arguments, operand: Operand | None, default:
     if isinstance(operand, Static) and operand.object in SCOPES:
         return str(operand.object)
     raise s.refuse(arguments.at(operand), "H0107", "the scope is 'warp' or 'block'")
+
+
+# -- computations of one warp ----------------------------------------------------------------------
+
+
+@intrinsic("warp_map")
+def _warp_map(s: Session, arguments: Arguments) -> Operand:
+    """``warp_map(f, x, ...)``: a call of ``f`` in which only the lanes of a warp meet."""
+    function, *rest = arguments.only_positional(s) or (Static(None),)
+    functions = (
+        getattr(function.object, "__heald_overloads__", None)
+        if isinstance(function, Static)
+        else None
+    )
+    if functions is None:
+        raise s.refuse(
+            arguments.at(function),
+            "H0107",
+            f"the first argument of {arguments.callee} is a function, not {describe(function)}",
+            hint="decorate it with @wp.func",
+        )
+    assert isinstance(function, Static)
+    shared, (depth, length) = len(s.shared), s.builder.mark()
+    inner = Arguments(arguments.node, tuple(rest), {}, arguments.places[1:])
+    result = call_overloads(s, inner, name_of(function.object), functions)
+    made = s.builder.since((depth, length))
+    meeting = next((op for op in _walk(made) if synchronises_block(op)), None)
+    if meeting is None and len(s.shared) > shared:
+        meeting = s.shared[shared]
+    if meeting is not None:
+        raise s.refuse(
+            arguments.node,
+            "H0102",
+            f"'{name_of(function.object)}' is about a whole block, and wp.warp_map is for one warp",
+            notes=() if meeting.span is None else (Note("here", meeting.span),),
+            hint="call it directly, or use shuffles and scope='warp' in it",
+        )
+    return result

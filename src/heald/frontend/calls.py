@@ -100,14 +100,14 @@ def call(s: Session, node: ast.Call) -> Operand:
             return call_machine_op(s, arguments, obj.name)
         functions = getattr(obj, "__heald_overloads__", None)
         if functions is not None:
-            result = call_overloads(s, arguments, _name_of(obj), functions)
+            result = call_overloads(s, arguments, name_of(obj), functions)
             return _rebind_updated(s, arguments, obj, result)
         if obj is pow and len(arguments.positional) == 2 and not arguments.named:
             x, y = (s.as_number(arguments.at(o), o) for o in arguments.positional)
             return binary(s, node, "**", x, y)
         builtin = _python_builtin(s, obj)
         if builtin is not None:
-            return _call_python_builtin(s, arguments, _name_of(obj), builtin.__heald_overloads__)
+            return _call_python_builtin(s, arguments, name_of(obj), builtin.__heald_overloads__)
         t = as_concrete(obj)
         if t is not None:
             return construct(s, arguments, t)
@@ -287,7 +287,8 @@ def callee_of(s: Session, node: ast.Call) -> Any:
     return operand.object if isinstance(operand, Static) else None
 
 
-def _name_of(obj: Any) -> str:
+def name_of(obj: Any) -> str:
+    """What a callable is called."""
     return getattr(obj, "__name__", None) or getattr(obj, "name", None) or repr(obj)
 
 
@@ -324,7 +325,7 @@ def _rebind_updated(s: Session, arguments: Arguments, callee: Any, result: Opera
             raise s.refuse(
                 node,
                 "H0109",
-                f"'{_name_of(callee)}' changes this argument, so it must be a local variable",
+                f"'{name_of(callee)}' changes this argument, so it must be a local variable",
                 hint="assign it to a local first, and store that afterwards where it is kept",
             )
     rest = result.items[count:]

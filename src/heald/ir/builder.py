@@ -49,6 +49,11 @@ class Builder:
         """A point to which :meth:`rollback` can return."""
         return len(self._stack), len(self._stack[-1])
 
+    def since(self, mark: tuple[int, int]) -> tuple[Op, ...]:
+        """The ops emitted since ``mark``, into lists that are closed or still open."""
+        depth, length = mark
+        return tuple(self._stack[depth - 1][length:])
+
     def rollback(self, mark: tuple[int, int]) -> None:
         """Forget every op emitted since ``mark``, inner lists included."""
         depth, length = mark

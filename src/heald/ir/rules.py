@@ -235,6 +235,9 @@ def _alloc(op: Op) -> Answer:
         return f"takes no operands, not {_show(_types(op))}"
     if not isinstance(t, Array) or t.space not in ("local", "shared") or t.shape is None:
         return f"gives a local or shared array of static shape, not {'nothing' if t is None else t}"
+    sync = op.attrs.get("sync", "auto")
+    if sync != "auto" or ("sync" in op.attrs and t.space != "shared"):
+        return f"attribute sync is {sync!r}; a shared array may have 'auto'"
     return (t,)
 
 

@@ -126,7 +126,7 @@ _OPS = (
     ),
     StructuralOp(
         "alloc",
-        "%a = alloc",
+        "%a = alloc [sync=s]",
         "An array whose element type and static shape are in the type.  A local one belongs to one "
         "thread and is zeroed and fresh each time.  A shared one belongs to the block, is there "
         "before its threads begin, and is not initialised.",
