@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from errors.everyday.checks import refused
+from unit.runtime.test_cuda import start
 
 import heald as wp
 from heald.runtime.cuda import discover
@@ -109,3 +110,30 @@ def test_out_of_memory_of_a_gpu() -> None:
     with refused("H0802", "on 'cuda:0'", "bytes are free", remedy="memory pool of this process"):
         wp.zeros(1 << 42, dtype=wp.int8, device=GPU)
     assert keep.numpy().sum() == 0
+
+
+@pytest.mark.gpu
+def test_a_forked_worker(tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(
+        "import os\n"
+        "import heald as wp\n"
+        "a = wp.zeros(3, dtype=int, device='cuda:0')\n"
+        "if os.fork() == 0:\n"
+        "    try:\n"
+        "        wp.zeros(3, dtype=int, device='cuda:0')\n"
+        "    except wp.DeviceError as error:\n"
+        "        assert error.codes == ('H0809',)\n"
+        "        print(error, flush=True)\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+        "assert a.list() == [0, 0, 0]\n"
+    )
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=True)
+    assert "was forked from one that used CUDA" in done.stdout
+    assert "hint: start workers by multiprocessing.get_context('spawn')" in done.stdout
+
+
+def test_a_driver_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    with refused("H0807", "CUDA 11.8", "need 12.3", remedy="545 or newer"):
+        start(monkeypatch, version=11080)
