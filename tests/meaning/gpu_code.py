@@ -26,10 +26,11 @@ from heald.codegen.nvptx import gpu_text
 from heald.interp import ArrayView
 from heald.ir import Kernel
 from heald.runtime import packer_of
-from heald.runtime.cuda.launch import decode_fault
-from heald.runtime.printing import new_buffer, read_buffer
+from heald.runtime.cuda.queue import decode_fault
+from heald.runtime.printing import new_buffer
 
 ARCH = "sm_90"
+_LAUNCH = 7
 _REGISTERS = ("ctaid", "ntid", "tid", "nctaid")
 _GRID = """
 define void @run_grid(ptr %block, i32 %blocks, i32 %threads) {
@@ -102,7 +103,7 @@ def execute(
     wide: Kernel | None = None,
     grid: Grid = Grid(),
 ) -> Left | None:
-    """What a launch leaves behind; None where threads cannot take lanes in it."""
+    """What a launch leaves in memory, and its fault; None where threads cannot take lanes in it."""
     run, _ = _function(kernel, wide)
     artifact = build(kernel, cuda_target(ARCH), wide=wide)
     threads = prod(dims)
@@ -121,10 +122,13 @@ def execute(
     packed = np.frombuffer(packer_of(artifact).pack(words), np.uint8)
     faults = np.zeros(abi.GPU_FAULT_SIZE // 8, np.int64)
     faults[0] = abi.NO_THREAD
+    flag = np.zeros(1, np.int64)
+    faults[abi.GPU_FAULT_FLAG // 8] = flag.ctypes.data
     prints = new_buffer()
     header = np.zeros(abi.HEADER_SIZE // 8, np.int64)
     header[:4] = [*dims, *[1] * (4 - len(dims))]
     header.view(np.int32)[abi.HEADER_BLOCK_DIM // 4] = grid.block
+    header.view(np.int32)[abi.HEADER_LAUNCH // 4] = _LAUNCH
     header[abi.HEADER_FAULT // 8] = faults.ctypes.data
     header[abi.HEADER_PRINT // 8] = prints.ptr
     space = np.zeros(header.nbytes + packed.nbytes + 32, np.uint8)
@@ -134,6 +138,6 @@ def execute(
     run(space.ctypes.data + start, -(-threads // grid.block), grid.block)
     key, count, used = map(int, faults[:3])
     slots = faults.view(np.uint8)[abi.GPU_FAULT_HEAD :][: used * abi.GPU_FAULT_SLOT_SIZE]
+    assert flag[0] == (_LAUNCH if count else 0)
     fault = decode_fault(key, count, slots.tobytes()) if count else None
-    printed = read_buffer(prints, artifact.formats)
-    return _left(kernel, own, fault, printed.records)
+    return _left(kernel, own, fault)

@@ -122,6 +122,8 @@ def thread_lines(body: Body, begin: Callable[[Body], None] | None = None) -> lis
     emit_region(body, body.kernel.body, Targets(end))
     w.place = "" if body.locations is None else body.locations.at(body.kernel.span)
     if w.land(end) is not None:
+        if body.gpu and body.checked:
+            faults.report_on_gpu(body)
         w.do("ret void")
     head = list(body.allocas)
     if body.checked:

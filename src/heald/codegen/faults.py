@@ -24,6 +24,8 @@ from heald.diagnostics import InternalError
 from heald.ir import Op
 
 MAX_RANK = 4
+_LOW, _RANK = 2 * MAX_RANK, 2 * MAX_RANK + 1
+"""Words behind index and shape: the lower part of the key, and how many axes there are."""
 
 
 def checked(
@@ -65,34 +67,63 @@ def record_fault(
     """Record a fault; ``index`` and ``shape`` are i64, one a axis of the array at hand."""
     w = body.writer
     words = list(zip(index, shape, strict=True))[:MAX_RANK]
-    for n, pair in enumerate(words):
-        for slot, word in zip((n, MAX_RANK + n), pair, strict=True):
-            place = w.ins(f"getelementptr i64, ptr {FAULT_PLACE}, i64 {slot}")
-            w.do(f"store i64 {word}, ptr {place}")
-    before = has_faulted(body)
     if body.gpu:
-        _record_on_gpu(body, op, kind, before, len(words))
-    else:
-        w.do(
-            f"call void @heald_fault(ptr {HEADER}, i64 {THREAD}, i1 {before}, i64 {body.ids[op]}, "
-            f"i64 {int(kind)}, i64 {len(words)}, ptr {FAULT_PLACE})"
-        )
+        _note_on_gpu(body, op, kind, words)
+        return
+    _place_words(body, words)
+    w.do(
+        f"call void @heald_fault(ptr {HEADER}, i64 {THREAD}, i1 {has_faulted(body)}, "
+        f"i64 {body.ids[op]}, i64 {int(kind)}, i64 {len(words)}, ptr {FAULT_PLACE})"
+    )
     w.do(f"store i1 true, ptr {FAULTED}")
 
 
-def _record_on_gpu(body: Body, op: Op, kind: FaultKind, before: str, rank: int) -> None:
+def _place_words(body: Body, words: Sequence[tuple[str, str]]) -> None:
+    for n, pair in enumerate(words):
+        for slot, word in zip((n, MAX_RANK + n), pair, strict=True):
+            _place_word(body, slot, word)
+
+
+def _place_word(body: Body, slot: int, word: str) -> None:
+    place = body.writer.ins(f"getelementptr i64, ptr {FAULT_PLACE}, i64 {slot}")
+    body.writer.do(f"store i64 {word}, ptr {place}")
+
+
+def _note_on_gpu(body: Body, op: Op, kind: FaultKind, words: Sequence[tuple[str, str]]) -> None:
+    """Keep the thread's first fault; it is reported when the thread ends.
+
+    A call here, in the midst of the code, would cost registers and uniform ones most of all.
+    """
     w, number = body.writer, body.ids[op]
     if number >> abi.FAULT_OP_BITS:
         raise InternalError(f"op {number} of {body.kernel.name} does not fit a fault record")
+    first, end = w.label("first"), w.label("noted")
+    w.branch(has_faulted(body), end, first)
+    w.start(first)
+    _place_words(body, words)
+    _place_word(body, _LOW, str(number << abi.FAULT_KIND_BITS | int(kind)))
+    _place_word(body, _RANK, str(len(words)))
+    w.do(f"store i1 true, ptr {FAULTED}")
+    w.do(f"br label %{end}")
+    w.start(end)
+
+
+def report_on_gpu(body: Body) -> None:
+    """At the end of a thread: what it has noted goes to the record of the launch."""
+    w = body.writer
+    report, end = w.label("report"), w.label("reported")
+    healthy = w.ins(f"xor i1 {has_faulted(body)}, true")
+    w.branch(healthy, end, report, likely=True)
+    w.start(report)
     slot = w.ins(f"getelementptr i8, ptr {HEADER}, i64 {abi.HEADER_FAULT}")
     record = w.ins(f"load ptr, ptr {slot}, align 8{INVARIANT}")
-    low = number << abi.FAULT_KIND_BITS | int(kind)
     high = w.ins(f"shl i64 {THREAD}, {abi.FAULT_THREAD_SHIFT}")
-    key = w.ins(f"or i64 {high}, {low}")
     w.do(
-        f"call void @heald_gpu_fault(ptr {record}, i64 {launch_number(body)}, i64 {key}, "
-        f"i1 {before}, i64 {rank}, ptr {FAULT_PLACE})"
+        f"call void @heald_gpu_fault(ptr {record}, i64 {launch_number(body)}, i64 {high}, "
+        f"ptr {FAULT_PLACE})"
     )
+    w.do(f"br label %{end}")
+    w.start(end)
 
 
 def launch_number(body: Body) -> str:
@@ -113,7 +144,7 @@ def flag_allocas() -> list[str]:
     return [
         f"{FAULTED} = alloca i1",
         f"store i1 false, ptr {FAULTED}",
-        f"{FAULT_PLACE} = alloca [{2 * MAX_RANK} x i64]",
+        f"{FAULT_PLACE} = alloca [{2 * MAX_RANK + 2} x i64]",
     ]
 
 
@@ -178,13 +209,16 @@ done:
 """
 
 
-_ON_GPU = "ptr %fault, i64 %launch, i64 %key, i1 %before, i64 %rank, ptr %place"
+_ON_GPU = "ptr %fault, i64 %launch, i64 %high, ptr %place"
 _DEVICE = DEVICE_SCOPE + " monotonic"
 GPU_HELPER = f"""\
 define internal void @heald_gpu_fault({_ON_GPU}) #1 {{
 entry:
-  br i1 %before, label %done, label %first
-first:
+  %p.low = getelementptr i64, ptr %place, i64 {_LOW}
+  %low = load i64, ptr %p.low, align 8
+  %key = or i64 %high, %low
+  %p.axes = getelementptr i64, ptr %place, i64 {_RANK}
+  %rank = load i64, ptr %p.axes, align 8
   %owner = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_OWNER}
   %p.flag = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_FLAG}
   %flag = load ptr, ptr %p.flag, align 8

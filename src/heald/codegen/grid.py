@@ -105,7 +105,7 @@ class _Entry:
         usual = "true"
         for n, test in enumerate(tests):
             usual = test if n == 0 else w.ins(f"and i1 {usual}, {test}")
-        w.branch(usual, "usual", "general")
+        w.branch(usual, "usual", "general", likely=True)
         w.start("usual")
         self.extents = [self._fitted(launch_extent(axis)) for axis in range(rank)]
         number = self._number(self.kind)

@@ -53,7 +53,7 @@ def assemble(texts: list[str], folder: Path, arch: str = "sm_90") -> None:
 def check_exact(text: str) -> None:
     """Nothing approximates, flushes or fuses; every call is one of our own."""
     assert not re.search(r"\.approx|\.ftz|\.full\b", text)
-    assert not re.search(r"\b(add|sub|mul)\.f(16|32|64)\b", text), "without .rn ptxas may fuse"
+    assert not re.search(r"\s(add|sub|mul)\.f(16|32|64)\b", text), "without .rn ptxas may fuse"
     called = set(re.findall(r"\bcall(?:\.uni)? +(?:\([^)]*\), *)?(\w+)", text))
     assert called <= {"heald_gpu_fault", "heald_print_room"}
     assert ".extern" not in text
