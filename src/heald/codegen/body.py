@@ -94,8 +94,10 @@ class Body:
             check, and atomics order the threads of the device only.
         aliases: what is told of arrays that do not overlap.
         compact: arrays all of whose elements lie within 2^31 bytes.
+        grouped: accesses that have been written together with an earlier one.
         used: values that some op reads.
         allocas: instructions for the head of the function.
+        loop_nodes: metadata of loops (``loops``).
         index: the name of the thread's number in its block, i32, where it is at hand.
         team: where threads of a GPU meet, and which ones.
         run_phase: writes what ``threads`` does, in the function that runs a block.
@@ -115,8 +117,10 @@ class Body:
     prints: bool = False
     unit: bool = False
     compact: set[Value] = field(default_factory=set)
+    grouped: set[Op] = field(default_factory=set)
     used: frozenset[Value] = frozenset()
     allocas: list[str] = field(default_factory=list)
+    loop_nodes: list[str] = field(default_factory=list)
     local_bytes: int = 0
     shared_bytes: int = 0
     roots: Mapping[Value, frozenset[Root]] | None = None
@@ -206,10 +210,13 @@ class Body:
         rank = len(rest) // 2
         return ArrayNames(pointer, tuple(rest[:rank]), tuple(rest[rank:]), value in self.compact)
 
-    def constant(self, t: Scalar, value: bool | int | float, result: Value) -> None:
-        """Make ``result`` a constant."""
-        self.constants[result] = value
-        self.names[result] = (literal(t, value),)
+    def constant(self, op: Op) -> None:
+        """``const``."""
+        value, t = op.attrs["value"], op.result.type
+        assert isinstance(t, Scalar)
+        assert isinstance(value, bool | int | float)
+        self.constants[op.result] = value
+        self.names[op.result] = (literal(t, value),)
 
     def extend(self, value: Value) -> str:
         """An i32 or i64 value as i64.

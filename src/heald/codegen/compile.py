@@ -13,6 +13,7 @@ from typing import Any
 
 from heald.codegen.binding import LOCK, binding
 from heald.codegen.target import LEVEL, Target, create_machine
+from heald.codegen.writer import UNROLL
 from heald.diagnostics import InternalError
 
 
@@ -88,7 +89,7 @@ def _optimise(text: str, target: Target, level: int) -> tuple[Any, Any]:
         module.verify()
     except RuntimeError as error:
         raise InternalError(f"LLVM refuses generated code: {error}\n{text}") from error
-    _simplifier(target).run(module, level)
+    _simplifier(target).run(module, level, unroll=UNROLL in text)
     return module, machine
 
 
@@ -109,13 +110,25 @@ class _Simplifier:
         self._inline.add_always_inliner_pass()
         self._inline.add_global_dead_code_eliminate_pass()
         self._simplify = self._builder.getFunctionPassManager()
+        self._unroll = llvm.create_new_function_pass_manager()
+        self._unroll.add_loop_rotate_pass()
+        self._unroll.add_loop_simplify_pass()
+        self._unroll.add_lcssa_pass()
+        self._unroll.add_loop_unroll_pass()
+        self._unroll.add_instruction_combine_pass()
+        self._unroll.add_simplify_cfg_pass()
 
-    def run(self, module: Any, level: int) -> None:
-        """Inline what must be, and simplify each function unless ``level`` is 0."""
+    def run(self, module: Any, level: int, *, unroll: bool) -> None:
+        """Inline what must be, and simplify each function unless ``level`` is 0.
+
+        ``unroll`` says that loops ask to be unrolled.
+        """
         self._inline.run(module, self._builder)
         for function in module.functions if level else ():
             if not function.is_declaration and not _is_left_alone(function):
                 self._simplify.run(function, self._builder)
+                if unroll:
+                    self._unroll.run(function, self._builder)
 
 
 def _is_left_alone(function: Any) -> bool:

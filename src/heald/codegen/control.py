@@ -10,6 +10,7 @@ from heald.codegen import teams
 from heald.codegen.atomics import emit_atomic
 from heald.codegen.body import Body, ParameterLeaf, types_of
 from heald.codegen.faults import has_faulted, require
+from heald.codegen.loops import unroll_note
 from heald.codegen.memory import (
     emit_alloc,
     emit_dim,
@@ -27,7 +28,7 @@ from heald.ir import ATOMICS, Op, Region, Value
 from heald.ops import TABLE
 from heald.ops.lowering import lower_op
 from heald.passes.facts import is_guarded
-from heald.types import Array, Scalar, leaves
+from heald.types import Array, Scalar, i32, leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,16 @@ class Targets:
 def emit_region(body: Body, region: Region, targets: Targets) -> tuple[Value, ...] | None:
     """Write the ops of a region; gives what it yields, or None when it does not reach its end."""
     w = body.writer
-    for op in region.ops:
+    for position, op in enumerate(region.ops):
+        if op in body.grouped:
+            continue
         if body.locations is not None:
             w.place = body.locations.at(op.span)
         match op.name:
+            case "load":
+                emit_load(body, op, region.ops[position + 1 :])
+            case "store":
+                emit_store(body, op, region.ops[position + 1 :])
             case "yield":
                 return op.operands
             case "unreachable":
@@ -122,29 +129,43 @@ def _emit_for(body: Body, op: Op, targets: Targets) -> None:
     if is_guarded(op) and not known:
         require(body, op, w.ins(f"icmp ne i64 {step}, 0"), FaultKind.STEP)
     trips = trip_count(body, lo, hi, step, None if known is None else int(known))
-    types = ["i64", "i64", *types_of(carried)]
+    kind = "i64"
+    if body.gpu and counter.type is i32:  # two of those are less than 2^32 apart
+        trips, lo, step = (_low_half(body, name) for name in (trips, lo, step))
+        kind = "i32"
+    types = [kind, kind, *types_of(carried)]
     ways = [(w.block, ["0", lo, *body.components(op.operands[3:])])]
     head, mark, names = w.loop_head("for", len(types))
     k, position = names[:2]
     body.bind(carried, names[2:])
     run, done, latch = w.label("body"), w.join("endfor"), w.join("latch")
-    more = w.ins(f"icmp ult i64 {k}, {trips}")
+    more = w.ins(f"icmp ult {kind} {k}, {trips}")
     w.enter(done, names[2:])
     w.branch(more, run, done.label)
     w.start(run)
-    body.shrink(counter, position)
+    if kind == "i32":
+        body.names[counter] = (position,)
+    else:
+        body.shrink(counter, position)
     given = emit_region(body, region, replace(targets, stop=done, again=latch))
     if given is not None:
         w.jump(latch, body.components(given))
     following = w.land(latch, types_of(carried))
     if following is not None:
         _leave_after_fault(body, op, done, following)
-        k_next = w.ins(f"add i64 {k}, 1")
-        position_next = w.ins(f"add i64 {position}, {step}")
-        w.do(f"br label %{head}")
+        k_next = w.ins(f"add {kind} {k}, 1")
+        position_next = w.ins(f"add {kind} {position}, {step}")
+        w.do(f"br label %{head}{unroll_note(body, op)}")
         ways.append((w.block, [k_next, position_next, *following]))
     w.close_head(mark, names, types, ways)
     _land(body, done, op.results)
+
+
+def _low_half(body: Body, name: str) -> str:
+    """An i64 that is known to fit, as i32."""
+    if name.startswith("%"):
+        return body.writer.ins(f"trunc i64 {name} to i32")
+    return name
 
 
 def _emit_while(body: Body, op: Op, targets: Targets) -> None:
@@ -234,14 +255,7 @@ def _emit_plain(body: Body, op: Op) -> None:
     """An op that neither branches nor exits."""
     match op.name:
         case "const":
-            value, t = op.attrs["value"], op.result.type
-            assert isinstance(t, Scalar)
-            assert isinstance(value, bool | int | float)
-            body.constant(t, value, op.result)
-        case "load":
-            emit_load(body, op)
-        case "store":
-            emit_store(body, op)
+            body.constant(op)
         case name if name in ATOMICS:
             emit_atomic(body, op)
         case "alloc":

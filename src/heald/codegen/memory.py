@@ -131,29 +131,65 @@ def conjunction(body: Body, parts: Sequence[str]) -> str:
 # -- loads and stores ------------------------------------------------------------------------------
 
 
-def emit_load(body: Body, op: Op) -> None:
-    """``load``; behind a guard that fails it gives zero."""
-    scalar, offset = element(op)
+def companions(op: Op, following: Sequence[Op]) -> list[Op]:
+    """The accesses right behind ``op`` that differ from it in their leaf (and value) only."""
+    found: list[Op] = []
+    place = op.operands if op.name == "load" else op.operands[:-1]
+    seen = {op.attrs.get("leaf")}
+    for other in following:
+        leaf = other.attrs.get("leaf")
+        own = other.operands if other.name == "load" else other.operands[:-1]
+        same = other.name == op.name and own == place and leaf is not None and leaf not in seen
+        if not same or other.attrs.get("guard") != op.attrs.get("guard"):
+            break
+        seen.add(leaf)
+        found.append(other)
+    return found
+
+
+def _group(body: Body, op: Op, following: Sequence[Op]) -> list[Op]:
+    """An access with those that its guard holds for too, on GPUs, where branches cost most."""
+    group = [op]
+    if body.gpu and is_guarded(op):
+        group += companions(op, following)
+        body.grouped.update(group[1:])
+    return group
+
+
+def emit_load(body: Body, op: Op, following: Sequence[Op] = ()) -> None:
+    """``load``; behind a guard that fails it gives zero.
+
+    ``following`` ops may be written with it (:func:`companions`).
+    """
+    group = _group(body, op, following)
     array, index = body.array(op.operands[0]), indices_of(body, op)
     shared = is_shared(op.operands[0])
+    parts = [element(o) for o in group]
 
-    def run() -> tuple[str]:
-        place = address(body, array, places_of(body, op), offset)
-        more = body.load_notes(op)
-        return (load_scalar(body, scalar, place, frozen=shared, more=more),)
+    def run() -> tuple[str, ...]:
+        where = places_of(body, op)
+        found = []
+        for o, (scalar, offset) in zip(group, parts, strict=True):
+            place, more = address(body, array, where, offset), body.load_notes(o)
+            found.append(load_scalar(body, scalar, place, frozen=shared, more=more))
+        return tuple(found)
 
-    body.names[op.result] = guarded(body, op, array, index, run, [scalar])
+    names = guarded(body, op, array, index, run, [scalar for scalar, _ in parts])
+    for o, name in zip(group, names, strict=True):
+        body.names[o.result] = (name,)
 
 
-def emit_store(body: Body, op: Op) -> None:
-    """``store``; behind a guard that fails it does nothing."""
-    scalar, offset = element(op)
+def emit_store(body: Body, op: Op, following: Sequence[Op] = ()) -> None:
+    """``store``; behind a guard that fails it does nothing.  ``following`` is as for loads."""
+    group = _group(body, op, following)
     array, index = body.array(op.operands[0]), indices_of(body, op)
 
     def run() -> tuple[()]:
-        place = address(body, array, places_of(body, op), offset)
-        name = body.name(op.operands[-1])
-        store_scalar(body, scalar, name, place, body.notes(op.operands[0]))
+        where, notes = places_of(body, op), body.notes(op.operands[0])
+        for o in group:
+            scalar, offset = element(o)
+            place = address(body, array, where, offset)
+            store_scalar(body, scalar, body.name(o.operands[-1]), place, notes)
         return ()
 
     guarded(body, op, array, index, run, [])

@@ -111,6 +111,7 @@ def gpu_text(
     if body.prints:
         parts.append(printing.helper(linkage=" internal", scope=DEVICE_SCOPE))
     parts += [_ATTRIBUTES, *METADATA, *aliases.lines, *(debug.lines() if debug else ())]
+    parts += body.loop_nodes
     return "\n".join(parts) + "\n"
 
 

@@ -14,6 +14,8 @@ METADATA = (
 )
 """Nodes that every module has; debug metadata is numbered after them."""
 _LIKELY = ", !prof !0"
+UNROLL = "llvm.loop.unroll.count"
+"""Text that has it goes through LLVM's unroller."""
 INVARIANT = ", !invariant.load !1"
 
 

@@ -11,30 +11,34 @@ from dataclasses import replace
 
 from heald.ir import LOOPS, MEMORY, Kernel, Op, Region, Value, walk
 from heald.passes.coalesce import is_plain_arm, refusal, view_refusal
-from heald.passes.facts import is_guarded, space_of
+from heald.passes.facts import is_guarded
 from heald.passes.guards_ahead import find_roots, guards_ahead
 from heald.passes.pressure import most_alive
 from heald.passes.uniformity import Uniformity, analyse_uniformity
-from heald.types import b1, i32
+from heald.types import Array, Type, b1, i32, leaves, size_of
 
-LANES = 4
+LANE_BYTES = 16
+MOST_LANES = 16
+"""Lanes access 16 bytes together, as far as that makes 4 to 16 of them."""
 SPACING = 32
 """The threads that one thread runs lie a warp apart, so that each access of a warp is one stretch
 of memory, whatever the alignment and the strides of arrays."""
 
 _LONG = 64
 """Kernels of more ops have enough to do while they wait."""
-_ALIVE = 12
-"""Numbers that each of the threads may hold: with more, fewer threads fit a multiprocessor."""
+_ALIVE = 48
+"""Numbers that all lanes may hold: with more, fewer threads fit a multiprocessor."""
 _NOT_HERE = frozenset({"alloc", "resource_array", "resource_scalar"})
 
 
 def coarsen(kernel: Kernel) -> Kernel:
     """Record on a kernel without exits how many threads one of a GPU may run.
 
-    ``attrs["width"]`` becomes 4 and ``attrs["spacing"]`` 32 where that pays: in short kernels
-    without loops that access memory.  ``attrs["width"]`` 1 says that every thread runs for itself,
-    and ``attrs["scalar"]`` says why.  The ops stay as they are, and so does every bit.
+    ``attrs["width"]`` becomes 4 (more for elements of less than 4 bytes) and ``attrs["spacing"]``
+    32 where that pays: in short kernels without loops that access memory, number by number.
+    Elements of several numbers keep it busy as they are, and neighbours share their lines.
+    ``attrs["width"]`` 1 says that every thread runs for itself, and ``attrs["scalar"]`` says why.
+    The ops stay as they are, and so does every bit.
 
     Refused are kernels that cannot be widened (``coalesce``), and those whose threads would need
     masks or records of faults of their own: threads that part elsewhere than at a border of what is
@@ -47,9 +51,10 @@ def coarsen(kernel: Kernel) -> Kernel:
     if not reason:
         spaced = replace(kernel, attrs={**kernel.attrs, "spacing": SPACING})
         uniformity = analyse_uniformity(spaced)
-        reason = view_refusal(kernel, uniformity) or _refusal(kernel, uniformity)
+        lanes = _lanes(kernel)
+        reason = view_refusal(kernel, uniformity) or _refusal(kernel, uniformity, lanes)
         if not reason:
-            return replace(spaced, attrs={**spaced.attrs, "width": LANES})
+            return replace(spaced, attrs={**spaced.attrs, "width": lanes})
     return replace(kernel, attrs={**kernel.attrs, "width": 1, "scalar": reason})
 
 
@@ -62,16 +67,29 @@ def _size_refusal(kernel: Kernel) -> str:
             return f"it has {op.name}"
         if op.name == "tid" and op.result.type is not i32:
             return "its launch indices take 64 bits"
-    if not any(op.name in MEMORY and space_of(op) != "local" for op in ops):
+    if not any(op.name in MEMORY for op in ops):
         return "it accesses no memory"
+    if any(op.name in MEMORY and len(leaves(_element(op))) > 1 for op in ops):
+        return "its elements are several numbers"
     return f"it has more than {_LONG} ops" if len(ops) > _LONG else ""
 
 
-def _refusal(kernel: Kernel, uniformity: Uniformity) -> str:
+def _element(op: Op) -> Type:
+    array = op.operands[0].type
+    assert isinstance(array, Array)
+    return array.dtype
+
+
+def _lanes(kernel: Kernel) -> int:
+    most = max(size_of(_element(op)) for op in walk(kernel.body) if op.name in MEMORY)
+    return max(4, min(LANE_BYTES // most, MOST_LANES))
+
+
+def _refusal(kernel: Kernel, uniformity: Uniformity, lanes: int) -> str:
     if not _is_checked_ahead(kernel, uniformity):
         return "a guard stands behind an effect"
-    if most_alive(kernel, uniformity, 4) > _ALIVE:
-        return f"its threads hold more than {_ALIVE} numbers"
+    if most_alive(kernel, uniformity, 4) * lanes > _ALIVE:
+        return f"{lanes} of its threads hold more than {_ALIVE} numbers"
     known: set[Value] = set()
     return "" if _parts_at_borders(kernel.body, uniformity, known) else "its threads part"
 
@@ -83,7 +101,8 @@ def _is_checked_ahead(kernel: Kernel, uniformity: Uniformity) -> bool:
 
     def visit(region: Region) -> None:
         for position, op in enumerate(region.ops):
-            if op.name in MEMORY and is_guarded(op) and op not in uniformity.late:
+            due = op.name in MEMORY and is_guarded(op) and op not in uniformity.late
+            if due and op not in ahead:
                 found = guards_ahead(region, position, ahead, lambda v: roots.get(v, (v, 0)))
                 ahead.update(found)
             for inner in op.regions:

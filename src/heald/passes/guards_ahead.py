@@ -19,9 +19,11 @@ def guards_ahead(
 ) -> list[Op]:
     """The guarded accesses from ``position`` on whose indices follow from what is there.
 
-    ``known`` are those that were looked at before; ``root_of`` is as :func:`find_roots` has it.
+    Constants are there from the beginning.  ``known`` are those that were looked at before;
+    ``root_of`` is as :func:`find_roots` has it.
     """
-    later = {v for op in region.ops[position:] for v in op.results}
+    rest = (op for op in region.ops[position:] if op.name != "const")
+    later = {v for op in rest for v in op.results}
     found = []
     for op in region.ops[position:]:
         if op.name not in MEMORY or not is_guarded(op) or op in known:

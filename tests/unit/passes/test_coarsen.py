@@ -7,8 +7,8 @@ from unit.codegen.harness import Make
 
 from heald.ir import Kernel, Value
 from heald.passes import NORMAL, guard, run_pipeline
-from heald.passes.coarsen import LANES, SPACING, coarsen
-from heald.types import Array, f32, i32, i64
+from heald.passes.coarsen import SPACING, coarsen
+from heald.types import Array, Scalar, Vector, f16, f32, f64, i32, i64, u8
 
 
 def decided(kernel: Kernel) -> tuple[int, str]:
@@ -16,7 +16,7 @@ def decided(kernel: Kernel) -> tuple[int, str]:
     kernel = run_pipeline(guard(kernel), NORMAL, check=True)
     made = coarsen(kernel)
     assert made.body is kernel.body
-    assert made.attrs.get("spacing") == (SPACING if made.attrs["width"] == LANES else None)
+    assert made.attrs.get("spacing") == (SPACING if made.attrs["width"] != 1 else None)
     return int(made.attrs["width"]), str(made.attrs.get("scalar", ""))
 
 
@@ -51,7 +51,7 @@ def add_floats(m: Make, i: Value) -> None:
 
 @pytest.mark.parametrize("write", [double, gather, border, count, add_floats])
 def test_short_kernels_take_lanes(write: Callable[[Make, Value], None]) -> None:
-    assert decided(made(write)) == (LANES, "")
+    assert decided(made(write)) == (4, "")
 
 
 def loop(m: Make, i: Value) -> None:
@@ -121,4 +121,19 @@ def test_many_numbers_at_once() -> None:
     for x in reversed(found):
         total = m.op("fadd", total, x)
     m.store(m.b, i, total)
-    assert "more than 12 numbers" in decided(m.done())[1]
+    assert "more than 48 numbers" in decided(m.done())[1]
+
+
+@pytest.mark.parametrize(("t", "lanes"), [(u8, 16), (f16, 8), (f32, 4), (f64, 4)], ids=str)
+def test_small_elements_take_more_lanes(t: Scalar, lanes: int) -> None:
+    m = Make(a=Array(t, 1), b=Array(t, 1))
+    i = m.tid()
+    m.store(m.b, i, m.load(m.a, i))
+    assert decided(m.done()) == (lanes, "")
+
+
+def test_elements_of_several_numbers_stay_whole() -> None:
+    m = Make(a=Array(Vector(f32, 3), 1), b=Array(f32, 1))
+    i = m.tid()
+    m.store(m.b, i, m.load(m.a, i, leaf=1))
+    assert "several numbers" in decided(m.done())[1]

@@ -43,7 +43,6 @@ class WideBody(Body):
         mask: the lanes that run the code at hand, a vector of i1; None says all of them.  Where the
             code can fault or touches memory, at least one lane runs it.
         ahead: accesses whose guards were looked at before the first effect.
-        grouped: accesses that have been written together with an earlier one.
         deciding: values that must be pinned down when they are loaded.
         tests: what is known of conditions.
         records: some guard stands behind an effect, so lanes have flags that they faulted.
@@ -58,7 +57,6 @@ class WideBody(Body):
     uniformity: Uniformity = field(init=False)
     mask: str | None = None
     ahead: set[Op] = field(default_factory=set)
-    grouped: set[Op] = field(default_factory=set)
     deciding: frozenset[Value] = frozenset()
     tests: dict[Value, Tests] = field(default_factory=dict)
     records: bool = False

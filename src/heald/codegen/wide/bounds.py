@@ -189,6 +189,9 @@ def check_ahead(body: WideBody, region: Region, position: int) -> None:
     A guard that fails before the kernel's first effect starts the threads anew, and those of a
     region run certainly (or the threads end before), so it is not too early.
     """
+    for op in region.ops[position:]:
+        if op.name == "const":
+            body.constant(op)
     found: dict[tuple[Value, int, Value], Stretch] = {}
     for op in guards_ahead(region, position, body.ahead, body.root_of):
         body.ahead.add(op)

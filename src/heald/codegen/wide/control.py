@@ -65,10 +65,7 @@ def _is_due(body: WideBody, op: Op) -> bool:
 def _emit_plain(body: WideBody, op: Op) -> None:
     match op.name:
         case "const":
-            value, t = op.attrs["value"], op.result.type
-            assert isinstance(t, Scalar)
-            assert isinstance(value, bool | int | float)
-            body.constant(t, value, op.result)
+            body.constant(op)
         case name if name in ATOMICS:
             emit_atomic(body, op)
         case "alloc":

@@ -23,22 +23,6 @@ _MOST_LEAVES = 16
 """Beyond, shuffling costs more than moving leaf by leaf."""
 
 
-def companions(op: Op, following: Sequence[Op]) -> list[Op]:
-    """The accesses right behind ``op`` that differ from it in their leaf (and value) only."""
-    found: list[Op] = []
-    place = op.operands if op.name == "load" else op.operands[:-1]
-    seen = {op.attrs.get("leaf")}
-    for other in following:
-        leaf = other.attrs.get("leaf")
-        own = other.operands if other.name == "load" else other.operands[:-1]
-        same = other.name == op.name and own == place and leaf is not None and leaf not in seen
-        if not same or other.attrs.get("guard") != op.attrs.get("guard"):
-            break
-        seen.add(leaf)
-        found.append(other)
-    return found
-
-
 def suffix(t: Scalar) -> str:
     """The overload suffix of one element in memory."""
     return intrinsic_suffix(u8 if t is b1 else t)

@@ -13,7 +13,7 @@ from functools import reduce
 from heald.artifact import FaultKind
 from heald.codegen.atomics import combined, update, update_by_warp
 from heald.codegen.body import zeros_of
-from heald.codegen.memory import element, element_alignment, load_scalar, store_scalar
+from heald.codegen.memory import companions, element, element_alignment, load_scalar, store_scalar
 from heald.codegen.spelling import memory_type, scalar_type
 from heald.codegen.wide import groups
 from heald.codegen.wide.body import WideBody
@@ -28,7 +28,7 @@ from heald.types import Scalar, b1, size_of
 
 def emit_access(body: WideBody, op: Op, following: Sequence[Op]) -> None:
     """A load or store, with those of ``following`` that belong to the same elements."""
-    group = [op, *groups.companions(op, following)]
+    group = [op, *companions(op, following)]
     body.grouped.update(group[1:])
     access = Access.of(body, op)
     loads = op.name == "load"
