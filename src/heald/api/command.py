@@ -212,12 +212,17 @@ class Launch:
         names = self._names()
         near = difflib.get_close_matches(what, names, n=1) if isinstance(what, str) else []
         known = ", ".join(f"{k}: {name}" for k, name in enumerate(names)) or "none"
+        hint = f"did you mean {near[0]!r}?" if near else ""
+        if isinstance(what, str) and what in names:
+            hint = f"write set_param_by_name({what!r}, value)"
+        elif isinstance(what, int) and 0 <= what < len(names):
+            hint = f"write set_param_at_index({what}, value)"
         return LaunchError(
             Diagnostic(
                 "H0715",
                 f"kernel '{self.kernel.key}' has no parameter {what!r}",
                 notes=(Note(f"its parameters are {known}"),),
-                hint=f"did you mean {near[0]!r}?" if near else "",
+                hint=hint,
             )
         )
 

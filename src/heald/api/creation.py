@@ -205,8 +205,8 @@ def copy(
     for a, offset, role in ((dest, start, "dest"), (src, first, "src")):
         if offset < 0 or length < 0 or offset + length > a.size:
             raise bad_shape(
-                f"{role} has {a.size} elements (shape {a.shape}); {length} from {offset} on are "
-                "outside it"
+                f"copy of {length} elements from number {first} of src (shape {src.shape}) to "
+                f"number {start} of dest (shape {dest.shape}): {role} has {a.size}"
             )
     line, other = _in_a_line(dest, "dest"), _in_a_line(src, "src")
     if length:

@@ -364,7 +364,8 @@ def test_ranges_are_those_of_numpy(data):
     expected = np.zeros(n, np.int32)
     length = count or m - first
     if min(start, first, length) < 0 or start + length > n or first + length > m:
-        with refused("H0711", "outside it"):
+        role = r"dest has \d" if start < 0 or length < 0 or start + length > n else r"src has \d"
+        with refused("H0711", rf"of src .shape .{m},.*of dest .shape .{n},.*: {role}"):
             wp.copy(dest, src, start, first, count)
     else:
         wp.copy(dest, src, start, first, count)
