@@ -67,6 +67,7 @@ _SETTINGS: dict[str, tuple[str | None, Callable[[str], Any], Any]] = {
     "hints": ("HEALD_HINTS", _flag, False),
     "fast_math": ("HEALD_FAST_MATH", _flag, False),
     "strict_fp": ("HEALD_STRICT_FP", _flag, False),
+    "warp_reduce": ("HEALD_WARP_REDUCE", _flag, False),
     "safety": ("HEALD_SAFETY", _choice("auto", "guarded", "strict", "unchecked"), "auto"),
     "check_contracts": ("HEALD_CHECK_CONTRACTS", _flag, False),
     "num_threads": ("HEALD_NUM_THREADS", _threads, 0),
@@ -103,6 +104,7 @@ class Config:
     hints: bool
     fast_math: bool
     strict_fp: bool
+    warp_reduce: bool
     safety: str
     check_contracts: bool
     num_threads: int

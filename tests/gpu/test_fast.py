@@ -1,4 +1,4 @@
-"""What ``fast_math`` takes on a GPU: as accurate as the records say, and other bits than a CPU's."""
+"""What ``fast_math`` takes on a GPU: as accurate as recorded, and other bits than a CPU's."""
 
 from __future__ import annotations
 

@@ -474,3 +474,32 @@ def test_sums_of_floats_keep_subnormals(start: float, value: float) -> None:
     there, here = (outcome(float_total, 49, [x, out], d) for d in (GPU, "cpu"))
     bits = [np.array(r[1][1], np.float32).view(np.uint32).tolist() for r in (there, here)]
     assert bits[0] == bits[1]
+
+
+@wp.kernel(warp_reduce=True)
+def whole_total(
+    x: wp.array(dtype=float), y: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)
+):
+    i = wp.tid()
+    wp.atomic_add(out, 0, wp.float64(x[i]))
+    if i % 5 == 2:
+        wp.atomic_sub(out, 1, y[i])
+
+
+@pytest.mark.parametrize("count", [1, 32, 999, (1 << 22) + 5])
+def test_floats_of_all_threads(count: int) -> None:
+    """Whole numbers, so that every order gives the same."""
+    x = np.random.default_rng(count).integers(-1000, 1000, count).astype(np.float32)
+    given = [x, x.astype(np.float64), np.zeros(2)]
+    there, here = (outcome(whole_total, count, given, d) for d in (GPU, "cpu"))
+    assert there[1][2] == here[1][2] == [x.sum(dtype=np.float64), -x[2::5].sum(dtype=np.float64)]
+
+
+def test_a_stored_kernel_runs(tmp_path: Path) -> None:
+    wp.save_ir(five_points, tmp_path / "kernel.wir")
+    stored = wp.load_ir(tmp_path / "kernel.wir")
+    u = np.random.default_rng(3).random((70, 90), dtype=np.float32)
+    results = [
+        outcome(k, u.shape, [u, 0 * u], d) for k in (five_points, stored) for d in (GPU, "cpu")
+    ]
+    assert results.count(results[0]) == 4

@@ -147,6 +147,7 @@ class Kernel:
             index=i64 if wide_index else i32,
             strict_fp=self.option("strict_fp"),
             fast_math=self.option("fast_math"),
+            warp_reduce=self.option("warp_reduce"),
         )
         key = (tuple(types), safety, options, checked)
         found = self._programs.get(key)
@@ -261,7 +262,8 @@ def kernel(
         enable_backward: whether gradients will be asked of it.
         module: the module it belongs to; that of the function by default.
         name: what it is called; the function's name by default.
-        module_options: ``safety``, ``strict_fp``, ``check_contracts``, ``fast_math``, ``mode`` for
+        module_options: ``safety``, ``strict_fp``, ``check_contracts``, ``fast_math``,
+            ``warp_reduce``, ``mode`` for
             this kernel only.
         options: the same as keyword arguments, which win.
 

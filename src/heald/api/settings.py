@@ -9,7 +9,15 @@ from heald.config import config, parse_setting
 from heald.diagnostics import Diagnostic, TypingError
 
 OPTION_NAMES = frozenset(
-    {"check_contracts", "enable_backward", "fast_math", "mode", "safety", "strict_fp"}
+    {
+        "check_contracts",
+        "enable_backward",
+        "fast_math",
+        "mode",
+        "safety",
+        "strict_fp",
+        "warp_reduce",
+    }
 )
 """What `@wp.kernel(...)` and `wp.set_module_options` take."""
 

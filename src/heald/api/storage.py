@@ -105,6 +105,7 @@ def load_ir(path: str | os.PathLike[str]) -> Kernel:
             wide_index=options.index is i64,
             promises=promises,
             check_contracts=checked,
+            warp_reduce=options.warp_reduce,
         )
 
     generic = len({types for types, _ in known}) > 1

@@ -102,9 +102,11 @@ class Program:
         cache: ProgramCache | None = None,
         promises: Promises | None = None,
         check_contracts: bool = False,
+        warp_reduce: bool = False,
     ) -> None:
         self.name = name
         self.safety = safety
+        self._warp_reduce = warp_reduce
         self.has_wide_index = wide_index
         self.rank = analysed.rank
         self.condition: LaunchCondition = analysed.condition
@@ -161,7 +163,7 @@ class Program:
 
     def lowered_for_gpu(self, choice: Choice, arch: str) -> Kernel:
         """What the code generator for GPUs takes."""
-        return lower_for_gpu(self._checked(choice), arch)
+        return lower_for_gpu(self._checked(choice), arch, floats=self._warp_reduce)
 
     def widened(self, choice: Choice) -> Kernel:
         """What the code generator for vectors takes; its attributes say how wide, or why not."""
@@ -227,7 +229,9 @@ class Program:
         name = f"{target_name(device)} {choice.name}" if device.is_cuda else choice.name
         make = lower_for_cpu
         if device.is_cuda:
-            make = partial(lower_for_gpu, arch=architecture_of(device))
+            name += " floats by warp" * self._warp_reduce
+            arch = architecture_of(device)
+            make = partial(lower_for_gpu, arch=arch, floats=self._warp_reduce)
         return Recipe(name, condition, lambda: self._checked(choice), make, compile_kernel)
 
     def prepare(self) -> None:

@@ -74,6 +74,7 @@ def compile_program(
         cache=cache,
         promises=promises,
         check_contracts=check_contracts,
+        warp_reduce=options.warp_reduce,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from heald.artifact import Artifact, LaunchCondition
 from heald.codegen import build, host_target
@@ -16,6 +17,7 @@ from heald.passes.meetings import shares_block
 from heald.passes.own_updates import own_updates
 from heald.passes.pipelines import BLOCKS, WARPS, WIDE_CPU
 from heald.passes.split_phases import split_phases
+from heald.passes.warp_reduce import warp_reduce
 
 _REDUCES = 80
 """The first architecture whose warps add up integers in one instruction."""
@@ -65,11 +67,15 @@ def widen(lowered: Kernel) -> Kernel:
     return coalesce(kernel, vector_bytes=host_target().vector_bytes)
 
 
-def lower_for_gpu(kernel: Kernel, arch: str) -> Kernel:
-    """A guarded kernel as the scalar code generator takes it for a GPU, such as ``sm_90``."""
+def lower_for_gpu(kernel: Kernel, arch: str, *, floats: bool = False) -> Kernel:
+    """A guarded kernel as the scalar code generator takes it for a GPU, such as ``sm_90``.
+
+    ``floats`` says that the threads of a warp may add up floats too (pass ``warp_reduce``).
+    """
     kernel = lower(kernel)
     if int(arch.removeprefix("sm_").rstrip("a")) >= _REDUCES:
-        kernel = run_pipeline(kernel, WARPS, check=config.check, trace=trace())
+        passes = (partial(warp_reduce, floats=True),) if floats else WARPS
+        kernel = run_pipeline(kernel, passes, check=config.check, trace=trace())
     return kernel
 
 

@@ -49,11 +49,14 @@ class Options:
             launch dim or an extent reaches 2^31.
         strict_fp: emit no fma.
         fast_math: call the fast overloads of float32 functions, divide float32 by one.
+        warp_reduce: on GPUs let the threads of a warp add up floats that all of them add to one
+            element, which rounds in another order.
     """
 
     index: Scalar = i32
     strict_fp: bool = False
     fast_math: bool = False
+    warp_reduce: bool = False
 
 
 @dataclass(slots=True)

@@ -72,3 +72,16 @@ def test_the_command(tmp_path: Path) -> None:
     for wrong in (f"{__file__}::missing", "nowhere.py::k", "scale"):
         done = CliRunner().invoke(app, ["build", wrong, "-o", str(out)])
         assert done.exit_code == 2
+
+
+def test_warps_add_up_floats_where_asked_for(tmp_path: Path) -> None:
+    def total(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+        i = wp.tid()
+        wp.atomic_add(out, 0, x[i])
+
+    for warp_reduce in (False, True):
+        kernel = wp.kernel(total, name=f"total_{warp_reduce}", warp_reduce=warp_reduce)
+        wp.build(kernel, tmp_path / "total.ptx", arch="sm_90")
+        assert ("shfl.sync" in (tmp_path / "total.ptx").read_text()) == warp_reduce
+        wp.build(kernel, tmp_path / "total.ptx", arch="sm_75")
+        assert "shfl.sync" not in (tmp_path / "total.ptx").read_text()
