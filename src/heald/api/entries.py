@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from heald.api.adapt import adapt_argument
 from heald.api.array import array
 from heald.api.host_value import value_class
+from heald.api.indexed import indexedarray
 from heald.artifact import Parameter
 from heald.config import config
 from heald.diagnostics import HealdError
@@ -58,6 +59,11 @@ def _packer(
     packer = Packer([replace(parameter, offset=0)], size_of(parameter.type))
 
     def pack(value: object) -> tuple[bytes, object] | None:
+        if type(value) is indexedarray:
+            known = value.packed
+            if known is not None and value.__heald_type__ is parameter.type:
+                fits = value.device is device and not (written and value.data.read_only)
+                return (known, value) if fits else None
         try:
             argument = adapt_argument(kernel, index, parameter.type, value, device)
         except HealdError:
@@ -69,6 +75,9 @@ def _packer(
                 return None
         if device.is_cuda and misaligned(argument) is not None:
             return None
-        return packer.pack(argument.words()), argument
+        packed = packer.pack(argument.words())
+        if type(value) is indexedarray:
+            value.packed = packed
+        return packed, argument
 
     return pack

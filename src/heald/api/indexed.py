@@ -49,11 +49,14 @@ class indexedarray:  # noqa: N801 - the name that users know
         OutOfBoundsError: an index outside its dimension (H0401).
     """
 
-    __slots__ = ("__weakref__", "_data", "_indices", "_shape")
+    __slots__ = ("__weakref__", "_data", "_indices", "_shape", "_type", "packed")
 
     _data: array
     _indices: tuple[array | None, ...]
     _shape: tuple[int, ...]
+    _type: Struct
+    packed: bytes | None
+    """What kernels take, once a launch had to make it."""
 
     def __new__(
         cls, data: Any = None, indices: Any = None, dtype: Any = None, ndim: Any = None
@@ -98,10 +101,7 @@ class indexedarray:  # noqa: N801 - the name that users know
 
     @property
     def __heald_type__(self) -> Struct:
-        types = (None if own is None else own.element_type for own in self._indices)
-        return indexed_array(
-            self.element_type, tuple(t if isinstance(t, Scalar) else None for t in types)
-        )
+        return self._type
 
     @property
     def indices(self) -> tuple[array | None, ...]:
@@ -240,6 +240,11 @@ def _make(data: array, indices: Sequence[array | None]) -> indexedarray:
     made._shape = tuple(
         extent if own is None else len(own) for extent, own in zip(data.shape, indices, strict=True)
     )
+    types = (None if own is None else own.element_type for own in indices)
+    made._type = indexed_array(
+        data.element_type, tuple(t if isinstance(t, Scalar) else None for t in types)
+    )
+    made.packed = None
     return made
 
 

@@ -231,6 +231,34 @@ def test_indices_may_be_read_only_and_data_must_not():
         wp.launch(double, dim=1, inputs=[x])
 
 
+def test_what_quick_launches_remember_is_refused_where_it_does_not_fit():
+    @wp.kernel
+    def read(x: wp.indexedarray(dtype=float), out: wp.array(dtype=float)):
+        out[0] = x[0]
+
+    data = np.ones(3, np.float32)
+    data.flags.writeable = False
+    frozen = wp.indexedarray(wp.array(data, copy=False), [[2]])
+    rows, out = wp.array([2]), wp.zeros(1)
+    good = wp.indexedarray(wp.array([1.0, 2.0, 3.0]), [rows])
+    for _ in range(4):
+        wp.launch(read, dim=1, inputs=[frozen, out])
+        wp.launch(double, dim=1, inputs=[good])
+    assert (out.list(), good.data[2]) == ([1.0], 48.0)
+    assert frozen.packed is not None
+    for _ in range(2):
+        with refused("H0705", "'x' .*read-only"):
+            wp.launch(double, dim=1, inputs=[frozen])
+    rows.fill_(0)
+    wp.launch(double, dim=1, inputs=[good])
+    assert good.data.list() == [2.0, 2.0, 48.0]
+    rows.fill_(3)
+    with refused("H0401", "index 3 outside 'x.data'"):
+        wp.launch(double, dim=1, inputs=[good])
+    with refused("H0704", "lives on 'cpu', the launch is on 'sim'"):
+        wp.launch(double, dim=1, inputs=[good], device="sim")
+
+
 def test_kernels_are_compiled_ahead_for_indices_of_all_dimensions():
     @wp.kernel
     def k(x: wp.indexedarray2d(dtype=float)):
