@@ -118,8 +118,13 @@ def has_gpu() -> bool:
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip ``gpu`` tests where there is none."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip ``gpu`` tests where there is none; leave ``nightly`` ones out unless they are named."""
+    if "nightly" not in config.option.markexpr:
+        late = [item for item in items if item.get_closest_marker("nightly")]
+        if late:
+            config.hook.pytest_deselected(items=late)
+            items[:] = [item for item in items if not item.get_closest_marker("nightly")]
     needing = [item for item in items if item.get_closest_marker("gpu")]
     if needing and not has_gpu():
         for item in needing:
