@@ -1,0 +1,112 @@
+"""Why results differ from those of NVIDIA Warp: what ``differences.py`` puts into the page."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Known:
+    """A difference that kernels show (``test_warp.py``), in words."""
+
+    builtins: str
+    warp: str
+    heald: str
+    reason: str
+
+
+NAN_FIRST = "as in Python: a comparison with NaN is false, so a NaN stays where it is the first one"
+MEASURED = {
+    "min": NAN_FIRST,
+    "max": NAN_FIRST,
+    "clamp": "`min(max(x, low), high)` with the `min` and `max` of this page",
+    "floordiv": "as in Python, which computes the quotient from the exact remainder",
+    "eig3": "residual and orthogonality within 4 epsilon of the norm, by way of float64",
+    "asin": "NaN stays NaN",
+    "acos": "NaN stays NaN",
+    "erfc": "the subnormal number that is nearest to the result",
+    "erfinv": "right for the smallest numbers, too; Warp gives 0",
+    "erfcinv": "within an ulp for small arguments, too; NaN outside 0 to 2, where there is none",
+}
+"""By builtin: why what the run has found differs."""
+
+BY_KERNELS = (
+    Known(
+        "`quat_from_matrix`, `transform_from_matrix`, `transform_decompose`",
+        "may return `-q` where Heald returns `q`",
+        "the largest component is computed first and is positive",
+        "both documentations leave the sign open; the rotation is the same",
+    ),
+    Known(
+        "`svd3`, `eig3`",
+        "a fixed number of Jacobi rotations in the type of the matrix: errors to 6e-3 for some of "
+        "rank 1",
+        "residual and orthogonality within 4 epsilon of the norm, also for repeated, zero and "
+        "rank-1 matrices",
+        "accuracy",
+    ),
+    Known("`svd2`", "errors to 1e-5 for nearly singular float32 matrices", "as `svd3`", "accuracy"),
+    Known(
+        "`intersect_tri_tri`",
+        "distances to a plane below the fixed number 1e-6 count as 0",
+        "separating axes in float64 with a margin of rounding only",
+        "no scale is built in",
+    ),
+    Known(
+        "`poisson` from 10 on",
+        "the rejection test runs in float32",
+        "in float64",
+        "at large rates float32 cannot tell log-probabilities apart",
+    ),
+    Known(
+        "`poisson` of infinity",
+        "never returns a meaningful number",
+        "the largest uint32",
+        "a defined result",
+    ),
+    Known(
+        "`pnoise` of negative coordinates",
+        "documented as unsupported",
+        "periodic there, too",
+        "no reason to leave them out",
+    ),
+    Known(
+        "`quat_to_euler`",
+        "loses half of the digits near gimbal lock",
+        "half angles from `atan2` alone",
+        "accuracy",
+    ),
+    Known(
+        "`norm_pseudo_huber`",
+        "`delta sqrt(1 + v² / delta²)`, NaN at `delta = 0`",
+        "`sqrt(delta² + v²)`, which is equal and also defined there",
+        "accuracy",
+    ),
+    Known(
+        "float to integer in `cast` arguments and others",
+        "C's rules",
+        "saturates, NaN gives 0",
+        "the same on every device",
+    ),
+)
+"""What a run from Python does not reach."""
+
+LACKING = {
+    "eig3": "it returns its results; the form that writes into arguments does not exist",
+    "select": "of an array as a condition; arrays are always given",
+    "where": "of an array as a condition; arrays are always given",
+}
+"""By builtin: why some signature of Warp does not exist."""
+
+SIGNATURES = """\
+* `quat_from_euler`, `quat_to_euler`, `quat_to_rpy`, `quat_twist...`, the norms,
+  `transform_twist`, `transform_wrench` and `velocity_at_point` take every float type; in Warp they take float32.
+* `closest_point_edge_edge`, `dense_gemm`, `dense_chol`, `dense_subs` and `dense_solve` take
+  float64, too. `inverse` takes matrices of any size.
+* `svd2`, `svd3`, `qr3`, `eig3` and `quat_to_axis_angle` return their results; the forms of Warp that
+  write into arguments do not exist.
+* `cast` works between numbers of one size, vectors of one length and matrices of one shape; not
+  on structs.
+* `wp.spatial_vector` has the fixed type float32 (`wp.spatial_vectord`: float64) and no `dtype=`.
+  `wp.vector`, `wp.matrix`, `wp.quaternion` and `wp.transformation` can also be called from Python.
+* `quat_between_vectors`, `triangle_closest_point`, `triangle_closest_point_barycentric` and the
+  `dense_...` functions have names of earlier versions of Warp or of its simulation modules.
+"""
