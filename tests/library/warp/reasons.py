@@ -98,11 +98,12 @@ LACKING = {
 
 SIGNATURES = """\
 * `quat_from_euler`, `quat_to_euler`, `quat_to_rpy`, `quat_twist...`, the norms,
-  `transform_twist`, `transform_wrench` and `velocity_at_point` take every float type; in Warp they take float32.
+  `transform_twist`, `transform_wrench` and `velocity_at_point` take every float type; in Warp they
+  take float32.
 * `closest_point_edge_edge`, `dense_gemm`, `dense_chol`, `dense_subs` and `dense_solve` take
   float64, too. `inverse` takes matrices of any size.
-* `svd2`, `svd3`, `qr3`, `eig3` and `quat_to_axis_angle` return their results; the forms of Warp that
-  write into arguments do not exist.
+* `svd2`, `svd3`, `qr3`, `eig3` and `quat_to_axis_angle` return their results; the forms of Warp
+  that write into arguments do not exist.
 * `cast` works between numbers of one size, vectors of one length and matrices of one shape; not
   on structs.
 * `wp.spatial_vector` has the fixed type float32 (`wp.spatial_vectord`: float64) and no `dtype=`.
