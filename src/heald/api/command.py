@@ -52,7 +52,7 @@ class Launch:
         block_dim: threads of a block.
     """
 
-    __slots__ = ("_lock", "_state", "_stream", "block_dim", "device", "kernel")
+    __slots__ = ("_is_queued", "_lock", "_state", "_stream", "block_dim", "device", "kernel")
 
     def __init__(
         self,
@@ -65,6 +65,7 @@ class Launch:
     ) -> None:
         self.kernel = kernel
         self._stream = stream
+        self._is_queued = device.is_cuda
         self.device = device
         self.block_dim = block_dim
         self._lock = Lock()
@@ -96,19 +97,28 @@ class Launch:
                     return
                 if outcome is not NotImplemented:
                     raise state.program.error_of(outcome)
-            elif self.device.is_cuda:
+            elif self._is_queued:
                 stream = stream or self._stream or current_stream(self.device)
                 if stream.device is not self.device:
                     raise other_device(f"a stream of '{stream.device}'", f"'{self.device}'")
-                queue = entry_queue(stream, True)
-                call = None if queue is None else state.call
-                if queue is not None and call is not None and call(queue.address) is None:
-                    if queue.capture is not None:
-                        queue.capture.launched(state)
-                    return
+                call, address = state.call, stream.address
+                if call is not None:
+                    done = call(address) if address else self._capture(state, stream)
+                    if done is None:
+                        return
             self._launch(state, stream)
         except HealdError as error:
             raise cut(error)  # noqa: B904 - `cut` decides about the cause
+
+    def _capture(self, state: _State, stream: Stream) -> Any:
+        """Launch into the graph that a stream is captured into."""
+        queue = entry_queue(stream, True)
+        if queue is None or queue.capture is None or state.call is None:
+            return NotImplemented
+        outcome = state.call(queue.address)
+        if outcome is None:
+            queue.capture.launched(state)
+        return outcome
 
     def _launch(self, state: _State, stream: Stream | None) -> None:
         """The careful path; afterwards the quick one knows what it lacked."""

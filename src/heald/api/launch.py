@@ -18,12 +18,11 @@ from heald.config import config
 from heald.diagnostics import DeviceError, Diagnostic, HealdError, LaunchError
 from heald.driver import Entry, launch_hints
 from heald.runtime import (
-    CPU,
+    CURRENT,
     Device,
     DeviceLike,
     check_block_dim,
     check_dims,
-    current_device,
     get_device,
 )
 from heald.runtime.cuda import Stream, current_stream, entry_queue
@@ -99,17 +98,24 @@ def launch(
     try:
         if type(kernel) is Kernel and not record_cmd:
             revision, entries = kernel.entries
-            if revision is config.revision and entries:
-                if stream is None and _is_cpu(device):
-                    for entry in entries:
-                        if entry.device is CPU:
-                            outcome = entry.call(dim, block_dim, inputs, outputs)
-                            if outcome is None:
-                                return None
-                            if outcome is not NotImplemented:
-                                raise entry.program.error_of(outcome)
-                elif _enqueued(entries, dim, block_dim, inputs, outputs, device, stream):
-                    return None
+            if revision is config.revision:
+                place = device if stream is None else _device_of(stream, device)
+                place = CURRENT.device if place is None else place
+                for entry in entries:
+                    if place is entry.device or (type(place) is str and place == entry.alias):
+                        call = entry.call
+                        if entry.is_queued:
+                            queued = stream or current_stream(entry.device)
+                            if queued.address:
+                                outcome = call(dim, block_dim, inputs, outputs, queued.address)
+                            else:
+                                outcome = _capture(entry, queued, dim, block_dim, inputs, outputs)
+                        else:
+                            outcome = call(dim, block_dim, inputs, outputs)
+                        if outcome is None:
+                            return None
+                        if outcome is not NotImplemented:
+                            raise entry.program.error_of(outcome)
         return _launch(kernel, dim, inputs, outputs, device, block_dim, record_cmd, stream)
     except HealdError as error:
         raise cut(error)  # noqa: B904 - `cut` decides about the cause
@@ -121,39 +127,27 @@ def _unknown_option(name: str) -> LaunchError:
     return LaunchError(Diagnostic("H0707", f"wp.launch has no option '{name}'", hint=hint))
 
 
-def _is_cpu(device: object) -> bool:
-    if device is None:
-        return current_device() is CPU
-    return device is CPU or (type(device) is str and device == "cpu")
+def _device_of(stream: object, device: DeviceLike) -> object:
+    """The device of a stream where no other is named; else one that no entry is for."""
+    return stream.device if type(stream) is Stream and device is None else stream
 
 
-def _enqueued(
-    entries: Sequence[Entry],
+def _capture(
+    entry: Entry,
+    stream: Stream,
     dim: object,
     block_dim: object,
     inputs: Sequence[Any],
     outputs: Sequence[Any],
-    device: DeviceLike,
-    stream: Stream | None,
-) -> bool:
-    """Give a launch to a GPU through an entry, if one takes it."""
-    if stream is None:
-        wanted = current_device() if device is None else device
-    elif device is None and type(stream) is Stream:
-        wanted = stream.device
-    else:
-        return False
-    for entry in entries:
-        place = entry.device
-        if (wanted is place or wanted == place.alias) and place is not CPU:
-            queue = entry_queue(stream or current_stream(place), entry.is_direct)
-            if queue is not None and (
-                entry.call(dim, block_dim, inputs, outputs, queue.address) is None
-            ):
-                if queue.capture is not None:
-                    queue.capture.launched((entry, tuple(inputs), tuple(outputs)))
-                return True
-    return False
+) -> Any:
+    """Launch through an entry into the graph that a stream is captured into."""
+    queue = entry_queue(stream, entry.is_direct)
+    if queue is None or queue.capture is None:
+        return NotImplemented
+    outcome = entry.call(dim, block_dim, inputs, outputs, queue.address)
+    if outcome is None:
+        queue.capture.launched((entry, tuple(inputs), tuple(outputs)))
+    return outcome
 
 
 def _place(device: DeviceLike, stream: Stream | None) -> Device:

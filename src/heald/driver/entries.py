@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -47,6 +47,8 @@ class Entry:
         masks: the variants that it knows.
         is_shared: whether it knows how to share work among cores.
         is_direct: does it read all arguments itself, so that they keep alive what it has read?
+        alias: the name of the device.
+        is_queued: do calls take the queue of a stream?
     """
 
     call: Enter
@@ -55,6 +57,12 @@ class Entry:
     masks: frozenset[int]
     is_shared: bool
     is_direct: bool = True
+    alias: str = field(init=False)
+    is_queued: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alias", self.device.alias)
+        object.__setattr__(self, "is_queued", self.device.is_cuda)
 
     @property
     def is_current(self) -> bool:

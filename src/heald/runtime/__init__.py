@@ -4,6 +4,7 @@ compiler."""
 from heald.runtime.descriptors import READ_ONLY, array_signature, is_aligned, pack_array
 from heald.runtime.device import (
     CPU,
+    CURRENT,
     SIM,
     Device,
     DeviceLike,
@@ -42,6 +43,7 @@ from heald.runtime.resources import Resource, ResourceArray, ResourceTable, tabl
 
 __all__ = [
     "CPU",
+    "CURRENT",
     "PARALLEL_WORK",
     "READ_ONLY",
     "SIM",

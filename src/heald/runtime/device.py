@@ -140,13 +140,13 @@ _DEVICES: dict[str, Device] = {device.alias: device for device in (CPU, SIM)}
 DeviceLike = Device | str | None
 
 
-class _Current(threading.local):
+class Current(threading.local):
     """The current device of each thread; a new thread starts on the CPU."""
 
     device: Device = CPU
 
 
-_CURRENT = _Current()
+CURRENT = Current()
 
 
 def devices() -> tuple[Device, ...]:
@@ -163,7 +163,7 @@ def cuda_devices() -> tuple[Device, ...]:
 
 def current_device() -> Device:
     """The device that this thread uses where none is named."""
-    return _CURRENT.device
+    return CURRENT.device
 
 
 def get_device(ident: DeviceLike = None) -> Device:
@@ -173,7 +173,7 @@ def get_device(ident: DeviceLike = None) -> Device:
         DeviceError: no such device (H0801), or CUDA cannot be used here (H0806 to H0808).
     """
     if ident is None:
-        return _CURRENT.device
+        return CURRENT.device
     if isinstance(ident, Device):
         return ident
     if not isinstance(ident, str):
@@ -200,8 +200,8 @@ def _cuda_device(ident: str, ordinal: str | None) -> Device:
     """A GPU; ``cuda`` alone is the current one of this thread, or the first."""
     from heald.runtime.cuda.devices import discover
 
-    if ordinal is None and _CURRENT.device.is_cuda:
-        return _CURRENT.device
+    if ordinal is None and CURRENT.device.is_cuda:
+        return CURRENT.device
     found = discover()
     number = int(ordinal or 0)
     if number < len(found.gpus):
@@ -218,7 +218,7 @@ def set_device(ident: DeviceLike) -> Device:
         DeviceError: no such device (H0801).
     """
     device = get_device(ident)
-    _CURRENT.device = device
+    CURRENT.device = device
     return device
 
 

@@ -56,7 +56,7 @@ class Capture:
         if stream.capture is not None or stream.device != self.origin.device:
             raise not_capturable("work of another capture or device")
         stream.before = stream.mark()
-        queue_of(stream).open(False)
+        _close(stream)
         stream.capture = self
         self._streams.append(stream)
 
@@ -64,7 +64,7 @@ class Capture:
         """Capture what is given to the first stream from now on."""
         stream, gpu = self.origin, self.origin.gpu
         stream.before = stream.mark()
-        queue_of(stream).open(False)
+        _close(stream)
         with gpu.active() as call:
             call("cuStreamBeginCapture_v2", stream.handle, ctypes.c_int(_RELAXED))
         stream.capture = self
@@ -84,7 +84,9 @@ class Capture:
         self.queue.open_for(None, 0)
         for stream in self._streams:
             stream.capture = stream.before = None
-            queue_of(stream).open(True)
+            queue = queue_of(stream)
+            queue.open(True)
+            stream.address = queue.address
         with gpu.lock:
             gpu.captures -= 1
         try:
@@ -96,6 +98,12 @@ class Capture:
             raise
         finally:
             gpu.catch_up()
+
+
+def _close(stream: Stream) -> None:
+    """Launch entries may not use its queue from now on."""
+    queue_of(stream).open(False)
+    stream.address = 0
 
 
 class Graph:

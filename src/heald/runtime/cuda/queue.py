@@ -362,6 +362,7 @@ def queue_of(stream: Stream) -> Queue:
                 made = new_queue(stream.gpu, stream.cuda_stream)
                 weakref.finalize(stream, made.abandon).atexit = False
                 stream.queue = made
+                stream.address = made.address
     return stream.queue
 
 

@@ -100,6 +100,7 @@ class Stream:
         device: the GPU.
         cuda_stream: the driver's handle.
         handle: the same as the driver takes it.
+        address: of the queue that launch entries use; 0 where they may not.
 
     Raises:
         DeviceError: the device is no GPU (H0805).
@@ -120,6 +121,7 @@ class Stream:
     def _start(self, gpu: Gpu, given: int | None, priority: int) -> None:
         self.capture: Capture | None = None
         self.queue: Queue | None = None
+        self.address = 0
         self.gpu = gpu
         self._mark: Event | None = None
         self.before: Event | None = None
