@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from heald.artifact import Artifact, LaunchCondition, Parameter, PrintFormat, Site
 from heald.codegen.access import estimate_work, is_uneven, parameter_access
@@ -29,12 +30,14 @@ def build(
     blocks: Kernel | None = None,
     condition: LaunchCondition | None = None,
     level: int = LEVEL,
+    around: AbstractContextManager[None] | None = None,
 ) -> Artifact:
     """Compile a kernel that ``guard`` and ``scalarise`` have seen.
 
     ``wide`` is the same kernel without exits and with the width that ``coalesce`` (``coarsen`` for
     GPUs) gave it.
     ``blocks`` is what ``split_phases`` made of it, for CPUs, where threads of a block meet.
+    ``around`` is entered while LLVM works.
     ``condition`` must hold at a launch for this variant to be right.  The code holds no places of
     the source, so it depends on the content of the kernel only.
 
@@ -47,7 +50,7 @@ def build(
     access = parameter_access(kernel)
     return Artifact(
         target=target.name,
-        code=_code(kernel, entry, target, wide, blocks, level),
+        code=_code(kernel, entry, target, wide, blocks, level, around or nullcontext()),
         entry=entry,
         parameters=tuple(
             Parameter(name, p.type, offset, use)
@@ -89,13 +92,16 @@ def _code(
     wide: Kernel | None,
     blocks: Kernel | None,
     level: int,
+    around: AbstractContextManager[None],
 ) -> bytes:
     """An object for CPUs, PTX for GPUs."""
     if target.name == "cuda":
         text = gpu_text(kernel, entry=entry, target=target, wide=wide, locations=False)
-        return assembly(text, target, level=level).encode()
+        with around:
+            return assembly(text, target, level=level).encode()
     text = llvm_text(kernel, entry=entry, target=target, wide=wide, blocks=blocks, locations=False)
-    return compile_object(text, target, level=level)
+    with around:
+        return compile_object(text, target, level=level)
 
 
 def entry_symbol(kernel: Kernel) -> str:

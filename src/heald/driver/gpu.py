@@ -21,6 +21,7 @@ from heald.runtime.cuda import (
     gpu_of,
     launch_cuda,
     load_cuda,
+    passing_turn,
     register,
 )
 from heald.types import align_of
@@ -90,7 +91,8 @@ def compile_for_gpu(lowered: Kernel, condition: LaunchCondition, device: Device)
     """
     arch = architecture_of(device)
     wide = widen_for_gpu(lowered)
-    artifact = build(lowered, cuda_target(arch), wide=wide, condition=condition)
+    target = cuda_target(arch)
+    artifact = build(lowered, target, wide=wide, condition=condition, around=passing_turn())
     return replace(artifact, code=assemble_on(gpu_of(device), artifact.code, arch))
 
 

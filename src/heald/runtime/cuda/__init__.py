@@ -4,7 +4,13 @@ Nothing here is imported before a name like ``cuda:0`` is used or devices are li
 library is opened only then.
 """
 
-from heald.runtime.cuda.assembler import assemble, assemble_on, resource_report, taking_turns
+from heald.runtime.cuda.assembler import (
+    assemble,
+    assemble_on,
+    passing_turn,
+    resource_report,
+    taking_turns,
+)
 from heald.runtime.cuda.copies import (
     copy,
     copy_between,
@@ -57,6 +63,7 @@ __all__ = [
     "launch_cuda",
     "load_cuda",
     "other_device",
+    "passing_turn",
     "queue_of",
     "raise_pending",
     "read",

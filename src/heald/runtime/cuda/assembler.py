@@ -104,7 +104,8 @@ def taking_turns(turn: Lock) -> Iterator[None]:
 
 
 @contextmanager
-def _passing_turn() -> Iterator[None]:
+def passing_turn() -> Iterator[None]:
+    """Let others go on inside a ``with``, where this thread takes turns with them."""
     turn = _TURNS.turn
     if turn is None:
         yield
@@ -125,7 +126,7 @@ def assemble_on(gpu: Gpu, ptx: bytes, arch: str = "") -> bytes:
     Raises:
         InternalError: the PTX is refused.
     """
-    with _passing_turn():
+    with passing_turn():
         if not _DRIVER.acquire(blocking=False):
             library = find_jit_link(gpu.driver.version) if arch else None
             cubin = None if library is None else library.assemble(ptx, arch)
