@@ -173,6 +173,36 @@ def test_the_prover_believes_nothing_of_the_indices():
         wp.launch(strict, dim=1, inputs=[wp.indexedarray(wp.zeros(1), [0])])
 
 
+def test_a_witness_holds_the_bad_index():
+    @wp.kernel
+    def fill(x: wp.indexedarray(dtype=float)):
+        i = wp.tid()
+        if i < x.shape[0]:
+            x[i] = 1.0
+
+    witness = wp.verify(fill, properties="bounds").witness
+    wrong = witness.replay()[0]
+    assert wrong.aspect == "bounds"
+    assert not 0 <= wrong.index[0] < wrong.shape[0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_indices_that_are_the_data(device):
+    @wp.kernel
+    def chase(x: wp.indexedarray(dtype=int), steps: int):
+        for k in range(steps):
+            x[k] = x[k] + 1
+            x[k] = x[k] + 1
+
+    memory, expected = wp.array([2, 0, 4, 1, 3, 0, 0, 0], device=device), [2, 0, 4, 1, 3, 0, 0, 0]
+    for k in range(5):
+        for _ in range(2):
+            value = expected[expected[k]] + 1
+            expected[expected[k]] = value
+    wp.launch(chase, dim=1, inputs=[wp.indexedarray(memory, [memory]), 5], device=device)
+    assert memory.list() == expected
+
+
 def test_a_dimension_without_indices_is_proved_as_in_an_array():
     @wp.kernel
     def fill(x: wp.indexedarray(dtype=float)):
@@ -271,6 +301,19 @@ def test_kernels_are_compiled_ahead_for_indices_of_all_dimensions():
     wp.launch(k, dim=x.shape, inputs=[x])
     assert k.programs() == [program]
     assert x.data.list() == [0.0, 1.0, 0.0, 0.0]
+
+
+def test_stored_kernels_take_them(tmp_path):
+    wp.save_ir(double, tmp_path / "double.heald")
+    loaded = wp.load_ir(tmp_path / "double.heald")
+    a = wp.ones(3)
+    for _ in range(3):
+        wp.launch(loaded, dim=1, inputs=[wp.indexedarray(a, [[1]])])
+    assert a.list() == [1.0, 8.0, 1.0]
+    with refused("H0702", "is an indexed array, not"):
+        wp.launch(loaded, dim=1, inputs=[a])
+    with refused("H0702", "indices of other dimensions"):
+        wp.launch(loaded, dim=1, inputs=[wp.indexedarray(a, [None])])
 
 
 def test_a_struct_of_that_name_is_no_indexed_array():
