@@ -87,3 +87,14 @@ def too_large(a: wp.array(dtype=float), k: int):
 
 
 wp.launch(too_large, dim=1, inputs=[wp.zeros(1, dtype=float), 0])
+
+
+@wp.kernel
+def indexed(x: wp.indexedarray2d(dtype=float), y: wp.array2d(dtype=float), c: int):
+    z = x if c > 0 else y  #~ H0204
+    y[0, 0] = x[0, 0, 0]  #~ H0209
+    y[0, 0] = x + 1.0  #~ H0201
+    y[0, 0] = x.strides  #~ H0303
+    x[0] = 1.0  #~ H0109
+    x.data = y  #~ H0109
+    wp.atomic_add(x, 0, 1.0)  #~ H0203

@@ -19,7 +19,7 @@ from heald.frontend.operands import Literal, Refused, describe, describe_type
 from heald.frontend.scan import is_product
 from heald.frontend.session import Session
 from heald.ir import Value
-from heald.types import Array, Scalar, Struct, Type, b1, can_widen, f32, f64, u8
+from heald.types import Array, Scalar, Struct, Type, array_like, b1, can_widen, f32, f64, u8
 
 Number = Value | Literal
 
@@ -199,7 +199,7 @@ def _no_operators(*types: Type) -> set[Type]:
 def _unsupported(s: Session, node: ast.AST, op: str, a: Number, b: Number) -> Refused:
     ta, tb = s.type_of(a), s.type_of(b)
     hint = ""
-    if isinstance(ta, Array) or isinstance(tb, Array):
+    if array_like(ta) is not None or array_like(tb) is not None:
         hint = "operators work on elements: give an index"
     elif isinstance(ta, Struct) or isinstance(tb, Struct):
         hint = "operators work on the fields of a struct"
