@@ -10,22 +10,28 @@ SHARED = 64
 
 
 class Source:
-    """One kernel as text: ``kernel(v, w)`` with int32 and float32 arrays of an element a thread."""
+    """One kernel as text: ``kernel(v, w)`` with int32 and float32 arrays of an element a thread.
 
-    def __init__(self, seed: int) -> None:
+    With ``automatic`` it leaves the barriers of its shared arrays to the compiler.
+    """
+
+    def __init__(self, seed: int, *, automatic: bool = False) -> None:
         self._random = random.Random(seed)
+        self._automatic = automatic
+        sync = ", sync='auto'" if automatic else ""
         self._lines: list[str] = []
         self._depth = 1
         self._loops = 0
+        self._parted = 0
         self._budget = self._random.randint(6, 16)
         self._pick = self._random.choice
         for line in (
             "i = wp.tid()",
             "t = wp.thread_index()",
             "here = wp.block_threads()",
-            f"s = wp.shared_array({SHARED}, int)",
-            f"f = wp.shared_array({SHARED}, float)",
-            "bins = wp.shared_array(4, int)",
+            f"s = wp.shared_array({SHARED}, int{sync})",
+            f"f = wp.shared_array({SHARED}, float{sync})",
+            f"bins = wp.shared_array(4, int{sync})",
             "a = v[i]",
             "b = i % 7",
             "c = t",
@@ -71,16 +77,16 @@ class Source:
         return f"{self._integer()}{test}"
 
     def _uniform(self) -> str:
-        """A condition that is the same for a block."""
-        return self._pick(
-            [
-                f"wp.any({self._condition()}, scope='block')",
-                f"wp.all({self._condition()}, 'block')",
-                f"wp.reduce_sum({self._pick('abc')} % 5) % 2 == 0",
-                "wp.block_index() % 2 == 0",
-                "here > 20",
-            ]
-        )
+        """A condition that is the same for a block, by its form where barriers are automatic."""
+        conditions = [
+            f"wp.any({self._condition()}, scope='block')",
+            f"wp.all({self._condition()}, 'block')",
+            "wp.block_index() % 2 == 0",
+            "here > 20",
+        ]
+        if not self._automatic:
+            conditions.append(f"wp.reduce_sum({self._pick('abc')} % 5) % 2 == 0")
+        return self._pick(conditions)
 
     # -- statements --------------------------------------------------------------------------------
 
@@ -107,6 +113,8 @@ class Source:
             plain += [self._exchange, self._exchange, self._histogram, self._block_reduce]
             if nested:
                 nested += [self._agreed_branch, self._agreed_loop, self._waiting_loop]
+        elif self._automatic and self._depth == 2 and self._parted:
+            plain.append(self._own)
         self._pick(plain + nested)()
 
     def _assign(self) -> None:
@@ -145,13 +153,13 @@ class Source:
         index = f"wp.abs({self._integer()} % here) % here"
         if self._random.random() < 0.5:
             self._say(f"s[t] = {self._integer()}")
-            self._say("wp.block_sync()")
+            self._barrier()
             self._say(f"{self._pick('abc')} = s[{index}]")
         else:
             self._say(f"f[here - 1 - t] = {self._float()}")
-            self._say("wp.block_sync()")
+            self._barrier()
             self._say(f"{self._pick('xy')} = f[{index}]")
-        self._say("wp.block_sync()")
+        self._barrier()
 
     def _histogram(self) -> None:
         self._inside("if t < 4:", ["bins[t] = 0"])
@@ -159,11 +167,21 @@ class Source:
             self._inside("if here < 4:", ["bins[3] = 0", "bins[2] = 0", "bins[1] = 0"])
         else:
             self._inside("for k9 in range(here, 4):", ["bins[k9] = 0"])
-        self._say("wp.block_sync()")
+        self._barrier()
         self._inside(f"if {self._condition()}:", [f"bins[{self._integer()} & 3] += 1"])
-        self._say("wp.block_sync()")
+        self._barrier()
         self._say("c = bins[a & 3]")
-        self._say("wp.block_sync()")
+        self._barrier()
+
+    def _barrier(self) -> None:
+        if not self._automatic:
+            self._say("wp.block_sync()")
+
+    def _own(self) -> None:
+        """In a branch that only some threads take: each writes its own element."""
+        self._say(f"s[t] = {self._integer()}")
+        self._say(f"{self._pick('abc')} = s[wp.abs({self._integer()} % here) % here]")
+        self._say(f"s[t] = {self._integer()}")
 
     # -- control -----------------------------------------------------------------------------------
 
@@ -174,9 +192,11 @@ class Source:
         self._depth -= 1
 
     def _branch(self) -> None:
+        before, self._parted = self._parted, self._parted + 1
         self._nest(f"if {self._condition()}:", whole=False)
         if self._random.random() < 0.5:
             self._nest("else:", whole=False)
+        self._parted = before
 
     def _agreed_branch(self) -> None:
         self._nest(f"if {self._uniform()}:", whole=True)

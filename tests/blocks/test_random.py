@@ -17,8 +17,8 @@ FIRST = int(os.environ.get("HEALD_MEANING_SEED", "0"))
 COUNT = int(os.environ.get("HEALD_BLOCK_KERNELS", "12"))
 
 
-def load(path: Path, seed: int) -> Any:
-    path.write_text(Source(seed).text(), encoding="utf-8")
+def load(path: Path, seed: int, *, automatic: bool = False) -> Any:
+    path.write_text(Source(seed, automatic=automatic).text(), encoding="utf-8")
     spec = importlib.util.spec_from_file_location(f"random_blocks_{seed}", path)
     assert spec is not None
     assert spec.loader is not None
@@ -43,4 +43,12 @@ def leave(kernel: Any, device: str, seed: int) -> list[bytes]:
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
 def test_the_same_bits(seed: int, device: str, tmp_path: Path) -> None:
     kernel = load(tmp_path / f"random_blocks_{seed}.py", seed)
+    assert leave(kernel, device, seed) == leave(kernel, "sim", seed)
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def test_barriers_that_the_compiler_places(seed: int, device: str, tmp_path: Path) -> None:
+    """The simulator would notice one that is missing."""
+    kernel = load(tmp_path / f"automatic_blocks_{seed}.py", seed, automatic=True)
     assert leave(kernel, device, seed) == leave(kernel, "sim", seed)

@@ -47,13 +47,14 @@ def control_operands(op: Op) -> tuple[Value, ...]:
     raise InternalError(f"{op.name} before exits are normalised")
 
 
-def analyse_block_uniformity(kernel: Kernel) -> BlockUniformity:
+def analyse_block_uniformity(kernel: Kernel, *, everywhere: bool = False) -> BlockUniformity:
     """Start from the best case and walk until nothing gets worse.
 
     The kernel has no exits.  Where threads of a block meet inside a branch or loop, they are taken
-    to go the same way, which ``agree_on_control`` sees to.
+    to go the same way, which ``agree_on_control`` sees to.  What comes out of branches and loops in
+    which they do not meet counts as each thread's own, unless ``everywhere``.
     """
-    analysis = _Analysis(constants_of(kernel))
+    analysis = _Analysis(constants_of(kernel), everywhere)
     known = -1
     while known != len(analysis.free):
         known = len(analysis.free)
@@ -68,6 +69,7 @@ class _Analysis:
     """``free`` are results and region arguments that proved to differ; it only grows."""
 
     constants: Mapping[Value, bool | int | float]
+    everywhere: bool
     free: set[Value] = field(default_factory=set)
     uniform: set[Value] = field(default_factory=set)
     voted: set[Value] = field(default_factory=set)
@@ -107,14 +109,15 @@ class _Analysis:
     def _together(self, op: Op, meeting: str) -> bool:
         """Does the block go one way?  Where no thread meets another, each goes by itself."""
         decided = all(v in self.uniform for v in control_operands(op))
-        return meeting == "block" or (meeting == "warp" and decided)
+        return meeting == "block" or (decided and (self.everywhere or meeting == "warp"))
 
     def _loop(self, op: Op, meeting: str) -> None:
         inits, rows = carried_inits(op), carried_args(op)
         for row in rows:
             for arg, init in zip(row, inits, strict=True):
-                self._merge(arg, bool(meeting), init)
-        if op.name == "for" and meeting and all(v in self.uniform for v in op.operands[:3]):
+                self._merge(arg, self.everywhere or bool(meeting), init)
+        counted = op.name == "for" and (self.everywhere or bool(meeting))
+        if counted and all(v in self.uniform for v in op.operands[:3]):
             counter = op.regions[0].args[0]
             self.uniform.add(counter)
             if not self.voted.isdisjoint(op.operands[:3]):

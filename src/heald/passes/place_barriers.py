@@ -95,7 +95,8 @@ class _Plan:
                 self._root[op.result] = op.result
             elif op.name == "subview" and op.operands[0] in self._root:
                 self._root[op.result] = self._root[op.operands[0]]
-        self._sequence(self.kernel.body.ops, _NONE, analyse_block_uniformity(self.kernel))
+        known = analyse_block_uniformity(self.kernel, everywhere=True)
+        self._sequence(self.kernel.body.ops, _NONE, known)
 
     def _uses(self, ops: Iterable[Op]) -> Uses:
         found: set[tuple[Value, str]] = set()
