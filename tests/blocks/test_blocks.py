@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from blocks.features import FEATURES, generic
 from blocks.kernels import CASES, Case
 
 import heald as wp
@@ -35,9 +36,21 @@ def test_what_numpy_says(name: str, device: str) -> None:
         np.testing.assert_array_equal(found[key], wanted)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *FEATURES])
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
 def test_the_same_bits_as_in_the_interpreter(name: str, device: str) -> None:
-    wanted, found = leave(CASES[name], "sim"), leave(CASES[name], device)
+    case = CASES.get(name) or FEATURES[name]
+    wanted, found = leave(case, "sim"), leave(case, device)
     for key, x in wanted.items():
         assert found[key].tobytes() == x.tobytes(), key
+
+
+@pytest.mark.parametrize("device", ["sim", "cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def test_generic_kernels(device: str) -> None:
+    for dtype in (wp.int32, wp.float64, wp.vec3):
+        x = wp.ones(40, dtype=dtype, device=device)
+        y = wp.zeros_like(x)
+        wp.launch(generic, 40, [x, y], device=device, block_dim=32)
+        found = y.numpy().reshape(40, -1)
+        assert (found[:32] == 31).all()
+        assert (found[32:] == 7).all()

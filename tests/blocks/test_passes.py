@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from blocks.features import FEATURES
 from blocks.kernels import CASES, Case
 from blocks.sources import Source
 from blocks.test_random import load
@@ -52,9 +53,9 @@ def leave(kernel: Kernel, case: Case) -> list[bytes]:
     return [b.tobytes() for b in buffers]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *FEATURES])
 def test_every_stage_means_the_same(name: str) -> None:
-    case = CASES[name]
+    case = CASES.get(name) or FEATURES[name]
     lowered, voting, phases = stages(case.kernel)
     wanted = leave(lowered, case)
     assert leave(voting, case) == wanted
