@@ -12,6 +12,7 @@ from math import prod
 
 from heald.artifact import Access, Lanes, Parameter, abi
 from heald.codegen.entry_code import Enter, EntryCode
+from heald.codegen.entry_gpu import PROBE_CONTEXT
 from heald.codegen.entry_layout import slot_offset
 from heald.codegen.entry_table import (
     ArrayClass,
@@ -21,7 +22,7 @@ from heald.codegen.entry_table import (
     GpuCode,
     NumberTake,
 )
-from heald.codegen.entry_text import PROBE_CONTEXT, PROBE_FAULTS, REPORT_FAULT, REPORT_SIZE
+from heald.codegen.entry_text import PROBE_FAULTS, REPORT_FAULT, REPORT_SIZE
 from heald.types import Array, Scalar, Type, b1, f32, f64, i32, i64, parameter_layout, u8
 
 _TYPES: tuple[Type, ...] = (Array(u8, 1), i64, f64, f32, i32, b1)

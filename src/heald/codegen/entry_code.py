@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from heald.codegen.compile import compile_helper
+from heald.codegen.entry_gpu import PROBE_GPU
 from heald.codegen.entry_layout import ObjectLayout
 from heald.codegen.entry_table import EntryTable
 from heald.codegen.entry_text import (
@@ -16,7 +17,6 @@ from heald.codegen.entry_text import (
     FUNCTIONS,
     OBJECTS,
     PROBE,
-    PROBE_GPU,
     PROBE_TEAM,
     entry_text,
 )
