@@ -13,6 +13,7 @@ import heald as wp
 from heald.api import resources
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.library.hash_grid import KIND, cell_of
+from heald.utils import blocks
 
 _MAX_CELLS = 1 << 28
 
@@ -33,6 +34,40 @@ def _assign_cells(
     z = cell_of(p.z, width.z, dims.z, periodic)
     cell = (x * dims.y + y) * dims.z + z
     keys[i] = (wp.uint64(cell) << wp.uint64(32)) | wp.uint64(i)
+
+
+@wp.kernel
+def _number_cells(
+    points: wp.array(dtype=wp.vec3),
+    dims: wp.vec3i,
+    width: wp.vec3,
+    periodic: int,
+    cells: wp.array(dtype=wp.uint32),
+    ids: wp.array(dtype=int),
+) -> None:
+    """The cell of each point, and its index."""
+    i = wp.tid()
+    p = points[i]
+    x = cell_of(p.x, width.x, dims.x, periodic)
+    y = cell_of(p.y, width.y, dims.y, periodic)
+    z = cell_of(p.z, width.z, dims.z, periodic)
+    cells[i] = wp.uint32((x * dims.y + y) * dims.z + z)
+    ids[i] = i
+
+
+@wp.kernel
+def _find_starts(cells: wp.array(dtype=wp.uint32), starts: wp.array(dtype=int)) -> None:
+    """How many points lie in cells before each one; ``cells`` are sorted."""
+    c = wp.tid()
+    low = 0
+    high = cells.shape[0]
+    while low < high:
+        middle = low + (high - low) // 2
+        if cells[middle] < wp.uint32(c):
+            low = middle + 1
+        else:
+            high = middle
+    starts[c] = low
 
 
 class HashGrid:
@@ -96,8 +131,6 @@ class HashGrid:
         """Sort ``points`` into cells of width ``radius`` (of the divided period in a periodic
         grid).
 
-        Cells are found on the device; on a GPU the keys are sorted by the host.
-
         Queries with other radii work too; they look at more or larger cells.
 
         Args:
@@ -114,17 +147,22 @@ class HashGrid:
             width = [p / d for p, d in zip(self.periodic, self.dims, strict=True)]
         if not all(0.0 < np.float32(w) < math.inf for w in width):
             raise _refused(f"cells of width {width} cannot be represented in float32")
+        self._check(points)
+        if self.device.is_cuda:
+            self._build_on_gpu(points, width)
+            return
         keys = self._keys(points, width)
         keys.sort()
         ids = (keys & 0xFFFFFFFF).astype(np.int32)
         counts = np.bincount((keys >> 32).astype(np.int64), minlength=math.prod(self.dims))
         starts = np.zeros(len(counts) + 1, np.int32)
         np.cumsum(counts, out=starts[1:])
-        self._publish(width, starts, ids)
+        arrays = [
+            wp.array(a, dtype=wp.int32, device=self.device, copy=False) for a in (starts, ids)
+        ]
+        self._register(width, arrays)
 
-    def _keys(
-        self, points: wp.array, width: Sequence[float]
-    ) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    def _check(self, points: wp.array) -> None:
         if not isinstance(points, wp.array) or points.ndim != 1:
             raise _refused("the points of a hash grid are a 1-D array of wp.vec3")
         count = len(points)
@@ -136,21 +174,46 @@ class HashGrid:
                     hint="make it with a larger max_points, or without",
                 )
             )
-        keys = wp.empty(count, dtype=wp.uint64, device=self.device)
-        periodic = int(self.periodic is not None)
-        inputs = [points, wp.vec3i(*self.dims), wp.vec3(*width), periodic, keys]
-        wp.launch(_assign_cells, dim=count, inputs=inputs, device=self.device)
+
+    def _build_on_gpu(self, points: wp.array, width: Sequence[float]) -> None:
+        """The same by kernels: cells are sorted by as many bits as their numbers have."""
+        count, cells = len(points), math.prod(self.dims)
+        keys, ids = (
+            tuple(wp.empty(count, dtype=t, device=self.device) for _ in range(2))
+            for t in (wp.uint32, wp.int32)
+        )
+        starts = wp.empty(cells + 1, dtype=wp.int32, device=self.device)
+        found = 0
+        if count:
+            wp.launch(
+                _number_cells,
+                dim=count,
+                inputs=[points, *self._layout(width), keys[0], ids[0]],
+                device=self.device,
+            )
+            found = blocks.sort_pairs(keys, ids, (cells - 1).bit_length())
+        wp.launch(_find_starts, dim=cells + 1, inputs=[keys[found], starts], device=self.device)
+        self._register(width, [starts, ids[found]])
+
+    def _layout(self, width: Sequence[float]) -> list[Any]:
+        return [wp.vec3i(*self.dims), wp.vec3(*width), int(self.periodic is not None)]
+
+    def _keys(
+        self, points: wp.array, width: Sequence[float]
+    ) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        keys = wp.empty(len(points), dtype=wp.uint64, device=self.device)
+        inputs = [points, *self._layout(width), keys]
+        wp.launch(_assign_cells, dim=len(points), inputs=inputs, device=self.device)
         return np.asarray(keys.numpy())
 
-    def _publish(self, width: Sequence[float], starts: Any, ids: Any) -> None:
+    def _register(self, width: Sequence[float], arrays: Sequence[wp.array]) -> None:
+        """Show kernels the starts of cells and the points cell by cell."""
         scalars = [
             *(np.int32(d) for d in self.dims),
             *(np.float32(w) for w in width),
             np.int32(self.periodic is not None),
         ]
-        copy = self.device.is_cuda
-        arrays = [wp.array(a, dtype=wp.int32, device=self.device, copy=copy) for a in (starts, ids)]
-        self._count = len(ids)
+        self._count = len(arrays[1])
         if self._handle is None:
             self._handle = resources.register(self.device, KIND, scalars, arrays)
             weakref.finalize(self, resources.release, self.device, self._handle)

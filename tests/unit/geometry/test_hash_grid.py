@@ -264,3 +264,20 @@ def test_senseless_build_radii_are_refused(radius):
 def test_points_of_another_kind_are_refused(points):
     with pytest.raises(wp.LaunchError):
         wp.HashGrid(4, 4, 4).build(points, 1.0)
+
+
+@pytest.mark.parametrize("count", [0, 1, 700, 5000])
+@pytest.mark.parametrize("dims", [(8, 8, 8), (1, 1, 1), (40, 3, 90)])
+def test_what_gpus_build_is_the_same(count, dims, monkeypatch):
+    """Their kernels run here too, since blocks mean the same on every device."""
+    points = wp.array(
+        np.random.default_rng(count).normal(size=(count, 3)).astype(np.float32), dtype=wp.vec3
+    )
+    built = []
+    for build in (wp.HashGrid.build, lambda grid, p, r: grid._build_on_gpu(p, [r] * 3)):
+        grid = wp.HashGrid(*dims, device="cpu")
+        monkeypatch.setattr(grid, "_register", lambda width, arrays: built.append(arrays))
+        build(grid, points, 0.3)
+    (starts, ids), (starts_there, ids_there) = built
+    np.testing.assert_array_equal(starts.numpy(), starts_there.numpy())
+    np.testing.assert_array_equal(ids.numpy(), ids_there.numpy())

@@ -10,6 +10,8 @@ from typing import Any
 
 import heald as wp
 from heald.diagnostics import Diagnostic, LaunchError
+from heald.utils import blocks
+from heald.utils.blocks import DIGIT_BITS, DIGITS, ascending
 
 CHUNK = 4096
 """Elements that are added up together."""
@@ -18,9 +20,9 @@ LANES = 64
 (one vector instruction on a CPU, one transaction on a GPU)."""
 SORT_CHUNK = 16384
 """Elements that one thread sorts into digits."""
-DIGIT_BITS = 8
-DIGITS = 256
 
+_WHOLE = (wp.int32, wp.uint32, wp.int64, wp.uint64)
+"""Types whose sums wrap, so that the order does not show."""
 _VECTOR = wp.types.vector(length=Any, dtype=wp.Scalar)
 
 # -- kernels ---------------------------------------------------------------------------------------
@@ -113,27 +115,6 @@ def _scan_chunks(
             value = values[i]
             out[i] = total
             total += value
-
-
-@wp.func
-def ascending(key: wp.uint32):
-    """Unsigned bits in the order of the keys."""
-    return key
-
-
-@wp.func
-def ascending(key: wp.int32):  # noqa: F811, D103
-    return wp.uint32(key) ^ wp.uint32(0x80000000)
-
-
-@wp.func
-def ascending(key: wp.uint64):  # noqa: F811, D103
-    return key
-
-
-@wp.func
-def ascending(key: wp.int64):  # noqa: F811, D103
-    return wp.uint64(key) ^ wp.uint64(0x8000000000000000)
 
 
 @wp.kernel
@@ -370,7 +351,9 @@ def array_scan(in_array: wp.array, out_array: wp.array, inclusive: bool = True) 
     if in_array.dtype != out_array.dtype:
         raise _refused(f"a scan of {_name(in_array)} cannot go to {_name(out_array)}")
     count = _chunks(in_array.size)
-    if count:
+    if count and in_array.device.is_cuda and in_array.dtype in _WHOLE:
+        blocks.scan(in_array, out_array, inclusive)
+    elif count:
         starts = wp.zeros(count, dtype=in_array.dtype, device=in_array.device)
         if count > 1:
             array_scan(_chunk_sums(in_array), starts, inclusive=False)
@@ -384,7 +367,7 @@ def radix_sort_pairs(keys: wp.array, values: wp.array, count: int) -> None:
     """Sort the first ``count`` keys ascending, in place, and move the values along; stable.
 
     Least significant digit first, 8 bits a pass (Knuth, "The Art of Computer Programming" 3,
-    section 5.2.5).
+    section 5.2.5), on GPUs by blocks of threads.
 
     Args:
         keys: of shape (at least 2 * count,) and dtype int32, uint32, int64 or uint64; what lies
@@ -394,7 +377,7 @@ def radix_sort_pairs(keys: wp.array, values: wp.array, count: int) -> None:
     Raises:
         LaunchError: wrong dtype, too short, or a count outside them (H0711).
     """
-    if keys.dtype not in (wp.int32, wp.uint32, wp.int64, wp.uint64):
+    if keys.dtype not in _WHOLE:
         raise _refused(f"keys are int32, uint32, int64 or uint64, not {_name(keys)}")
     if isinstance(count, bool) or not 0 <= count < 1 << 31:
         raise _refused(f"count is a number of elements, not {count!r}")
@@ -402,6 +385,11 @@ def radix_sort_pairs(keys: wp.array, values: wp.array, count: int) -> None:
         if a.ndim != 1 or a.size < 2 * count:
             raise _refused(f"{name} need {2 * count} elements to sort {count}, not {a.shape}")
     if count < 2:
+        return
+    if keys.device.is_cuda:
+        halves = (slice(count), slice(count, 2 * count))
+        first, second = ((keys[half], values[half]) for half in halves)
+        blocks.sort_pairs((first[0], second[0]), (first[1], second[1]), 8 * keys.itemsize)
         return
     chunks = -(-count // SORT_CHUNK)
     counts = wp.zeros((DIGITS, chunks), dtype=int, device=keys.device)

@@ -1,0 +1,233 @@
+"""Scans and sorts by blocks of threads, for GPUs: integers, of which every order gives the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import heald as wp
+
+THREADS = 256
+"""Threads of a block; there is one for each digit too."""
+ITEMS = 16
+"""Elements that a thread of a block takes."""
+TILE = THREADS * ITEMS
+WARP = 32
+WARPS = THREADS // WARP
+DIGIT_BITS = 8
+DIGITS = 1 << DIGIT_BITS
+_PADDED = TILE + THREADS
+
+# -- scans -----------------------------------------------------------------------------------------
+
+
+@wp.func
+def padded(k: int):
+    """Where element ``k`` of a tile lies: neighbours of a column come from different banks."""
+    return k + k // ITEMS
+
+
+@wp.kernel
+def _sum_tiles(values: wp.array(dtype=Any), sums: wp.array(dtype=Any)):
+    t = wp.thread_index()
+    first = wp.block_index() * TILE
+    total = values.dtype()
+    for r in range(ITEMS):
+        k = r * THREADS + t
+        if first + k < values.shape[0]:
+            total += values[first + k]
+    total = wp.reduce_sum(total)
+    if t == 0:
+        sums[wp.block_index()] = total
+
+
+@wp.kernel
+def _scan_tiles(
+    values: wp.array(dtype=Any),
+    starts: wp.array(dtype=Any),
+    inclusive: bool,
+    out: wp.array(dtype=Any),
+):
+    t = wp.thread_index()
+    first = wp.block_index() * TILE
+    tile = wp.shared_array(_PADDED, values.dtype)
+    warps = wp.shared_array(WARPS, values.dtype)
+    for r in range(ITEMS):
+        k = r * THREADS + t
+        x = values.dtype()
+        if first + k < values.shape[0]:
+            x = values[first + k]
+        tile[padded(k)] = x
+    wp.block_sync()
+    own = values.dtype()
+    for r in range(ITEMS):
+        own += tile[padded(t * ITEMS + r)]
+    until = own
+    lane = t % WARP
+    for k in range(5):
+        other = wp.shuffle_up(until, 1 << k)
+        if lane >= 1 << k:
+            until += other
+    if lane == WARP - 1:
+        warps[t // WARP] = until
+    wp.block_sync()
+    running = starts[wp.block_index()] + (until - own)
+    for w in range(WARPS):
+        if w < t // WARP:
+            running += warps[w]
+    for r in range(ITEMS):
+        k = padded(t * ITEMS + r)
+        x = tile[k]
+        tile[k] = running + x if inclusive else running
+        running += x
+    wp.block_sync()
+    for r in range(ITEMS):
+        k = r * THREADS + t
+        if first + k < out.shape[0]:
+            out[first + k] = tile[padded(k)]
+
+
+def scan(values: wp.array, out: wp.array, inclusive: bool) -> None:
+    """Running sums of integers; ``out`` may be ``values``.
+
+    Tiles are summed, their sums are scanned in the same way, and each tile continues where those
+    before it ended (Sengupta, Harris and Garland, "Efficient parallel scan algorithms for GPUs",
+    2008).
+    """
+    tiles = -(-values.size // TILE)
+    starts = wp.zeros(tiles, dtype=values.dtype, device=values.device)
+    if tiles > 1:
+        sums = wp.empty(tiles, dtype=values.dtype, device=values.device)
+        _launch(_sum_tiles, tiles, values, sums)
+        scan(sums, starts, inclusive=False)
+    _launch(_scan_tiles, tiles, values, starts, inclusive, out)
+
+
+# -- sorts -----------------------------------------------------------------------------------------
+
+
+@wp.func
+def ascending(key: wp.uint32):
+    """Unsigned bits in the order of the keys."""
+    return key
+
+
+@wp.func
+def ascending(key: wp.int32):  # noqa: F811, D103
+    return wp.uint32(key) ^ wp.uint32(0x80000000)
+
+
+@wp.func
+def ascending(key: wp.uint64):  # noqa: F811, D103
+    return key
+
+
+@wp.func
+def ascending(key: wp.int64):  # noqa: F811, D103
+    return wp.uint64(key) ^ wp.uint64(0x8000000000000000)
+
+
+@wp.func
+def digit_of(key: Any, shift: int):
+    """Eight bits of a key."""
+    bits = ascending(key)
+    return int((bits >> type(bits)(shift)) & type(bits)(DIGITS - 1))
+
+
+@wp.kernel
+def _count_digits(keys: wp.array(dtype=Any), shift: int, counts: wp.array(dtype=int, ndim=2)):
+    t = wp.thread_index()
+    first = wp.block_index() * TILE
+    bins = wp.shared_array(DIGITS, int)
+    bins[t] = 0
+    wp.block_sync()
+    for r in range(ITEMS):
+        k = first + r * THREADS + t
+        if k < keys.shape[0]:
+            bins[digit_of(keys[k], shift)] += 1
+    wp.block_sync()
+    counts[t, wp.block_index()] = bins[t]
+
+
+@wp.kernel
+def _move_by_digit(
+    keys: wp.array(dtype=Any),
+    values: wp.array(dtype=Any),
+    shift: int,
+    places: wp.array(dtype=int, ndim=2),
+    keys_out: wp.array(dtype=Any),
+    values_out: wp.array(dtype=Any),
+):
+    t = wp.thread_index()
+    lane = t % WARP
+    warp = t // WARP
+    first = wp.block_index() * TILE + warp * (WARP * ITEMS) + lane
+    seen = wp.shared_array((WARPS, DIGITS), int)
+    for w in range(WARPS):
+        seen[w, t] = 0
+    wp.block_sync()
+    ranks = wp.zeros(shape=ITEMS, dtype=int)
+    before = (wp.uint32(1) << wp.uint32(lane)) - wp.uint32(1)
+    for r in range(ITEMS):
+        there = first + r * WARP < keys.shape[0]
+        digit = 0
+        if there:
+            digit = digit_of(keys[first + r * WARP], shift)
+        alike = wp.ballot(there)
+        for b in range(DIGIT_BITS):
+            one = (digit >> b) & 1 == 1
+            ones = wp.ballot(one)
+            alike &= ones if one else ~ones
+        rank = wp.bit_count(alike & before)
+        found = 0
+        if there and rank == 0:
+            found = wp.atomic_add(seen, warp, digit, wp.bit_count(alike))
+        lowest = wp.bit_count((alike & (wp.uint32(0) - alike)) - wp.uint32(1))
+        ranks[r] = wp.shuffle_idx(found, lowest % WARP) + rank
+    wp.block_sync()
+    place = places[t, wp.block_index()]
+    for w in range(WARPS):
+        count = seen[w, t]
+        seen[w, t] = place
+        place += count
+    wp.block_sync()
+    for r in range(ITEMS):
+        k = first + r * WARP
+        if k < keys.shape[0]:
+            key = keys[k]
+            to = seen[warp, digit_of(key, shift)] + ranks[r]
+            keys_out[to] = key
+            values_out[to] = values[k]
+
+
+def sort_pairs(
+    keys: tuple[wp.array, wp.array], values: tuple[wp.array, wp.array], bits: int
+) -> int:
+    """Sort by the lowest ``bits`` bits of the keys; stable.  Gives which of the buffers holds them.
+
+    Least significant digit first.  Each warp finds the keys of a digit among 32 neighbours by
+    votes, and how many there were before them in the tile (Merrill and Grimshaw, "High performance
+    and scalable radix sorting", 2011, section 3).
+
+    Args:
+        keys: what to sort, and room for as many.
+        values: the same.
+        bits: of unsigned keys, or all bits of signed ones.
+    """
+    device = keys[0].device
+    tiles = -(-keys[0].size // TILE)
+    counts = wp.empty((DIGITS, tiles), dtype=int, device=device)
+    flat = counts.reshape(-1)
+    here = 0
+    for shift in range(0, bits, DIGIT_BITS):
+        _launch(_count_digits, tiles, keys[here], shift, counts)
+        scan(flat, flat, inclusive=False)
+        there = 1 - here
+        moved = (keys[there], values[there])
+        _launch(_move_by_digit, tiles, keys[here], values[here], shift, counts, *moved)
+        here = there
+    return here
+
+
+def _launch(kernel: Any, tiles: int, *arguments: Any) -> None:
+    device = arguments[0].device
+    wp.launch(kernel, dim=tiles * THREADS, inputs=arguments, device=device, block_dim=THREADS)
