@@ -12,6 +12,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from heald.config import config as settings
+
 ROOT = Path(__file__).resolve().parent.parent
 CACHE_DIR = pytest.StashKey[str]()
 
@@ -19,11 +21,15 @@ CACHE_DIR = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set Heald's environment: here, since test modules import heald before any fixture runs."""
+    """Set Heald's environment: here, since test modules import heald before any fixture runs.
+
+    Heald's own plug-in has imported it already, so its settings are read again.
+    """
     for name in ("HEALD_FAST_MATH", "HEALD_SAFETY", "HEALD_STRICT_FP"):
         os.environ.pop(name, None)  # they change what kernels mean
     os.environ["HEALD_CHECK"] = "1"
     os.environ["HEALD_CACHE_DIR"] = config.stash[CACHE_DIR] = tempfile.mkdtemp(prefix="heald-test-")
+    settings.reset()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

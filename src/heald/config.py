@@ -82,6 +82,10 @@ _SETTINGS: dict[str, tuple[str | None, Callable[[str], Any], Any]] = {
 }
 
 
+SETTING_VARIABLES = frozenset(v for v, _, _ in _SETTINGS.values() if v)
+"""The environment variables that are known."""
+
+
 def parse_setting(name: str, value: Any) -> Any:
     """The value of a setting from what a user gives for it.
 

@@ -110,6 +110,8 @@ def test_package_says_that_it_is_typed() -> None:
 
 def test_heald_is_checked_in_every_test() -> None:
     assert os.environ["HEALD_CHECK"] == "1"
+    assert heald.config.check
+    assert heald.config.kernel_cache_dir == os.environ["HEALD_CACHE_DIR"]
     assert not Path(os.environ["HEALD_CACHE_DIR"]).is_relative_to(Path.home() / ".cache")
 
 

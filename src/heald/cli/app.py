@@ -12,6 +12,10 @@ import heald
 from heald.cli.builtins import builtin_lines
 from heald.cli.demo import check_demo, list_demos, run_demo
 from heald.cli.demos import DEMOS
+from heald.cli.doctor import json_text as doctor_json
+from heald.cli.doctor import show as show_checks
+from heald.cli.doctor import worst
+from heald.cli.doctor_checks import State, run_checks
 from heald.cli.dump import dump_kernel, find_kernel
 from heald.cli.migrate import FORMATS as MIGRATE_FORMATS
 from heald.cli.migrate import json_text, migrate_paths, text_lines
@@ -161,6 +165,22 @@ def replay(
     except (HealdError, OSError) as error:
         raise fail(" ".join(str(error).split())) from None
     raise typer.Exit(int(wrong))
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Look at this machine: versions, processor, threads, cache, settings, GPUs.
+
+    Exit code 0 when Heald works here (warnings included), 1 when something must be mended.
+    """
+    checks = run_checks()
+    if as_json:
+        print(doctor_json(checks))
+    else:
+        show_checks(checks, Console(highlight=False))
+    raise typer.Exit(int(worst(checks) is State.FAIL))
 
 
 @app.command()

@@ -165,6 +165,17 @@ def open_store() -> Store | None:
     return store
 
 
+def store_contents(store: Store) -> tuple[int, int]:
+    """How many entries a store has, and their bytes."""
+    sizes = []
+    for shard in _scan(store.folder):
+        for file in _scan(shard.path) if _SHARD.fullmatch(shard.name) else ():
+            if _ENTRY.fullmatch(file.name):
+                with suppress(OSError):
+                    sizes.append(file.stat(follow_symlinks=False).st_size)
+    return len(sizes), sum(sizes)
+
+
 def note(message: str) -> None:
     """A line on standard error, where ``config.verbose`` asks for them."""
     if config.verbose:
