@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import textwrap
 
 import pytest
+from docs.language_cases import CASES
 from docs.pages import ROOT
 from sitegen import generated_pages, navigation
 from sitegen.api import public_names
@@ -122,3 +124,15 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 def test_a_page_that_no_list_names_is_found() -> None:
     assert navigation({"index.md": "", "new.md": ""})[-1] == {"More": ["new.md"]}
+
+
+def test_every_case_of_the_language_is_shown() -> None:
+    text = PAGES["language-cases.md"]
+    for section, rows in CASES.items():
+        assert f"\n## {section}\n" in text
+        for row, cases in rows.items():
+            assert f"\n### {row}\n" in text
+            for case in cases:
+                assert textwrap.dedent(case.body).strip("\n") in text
+    assert "Refused or failed: [H0108](errors/H0108.md)" in text
+    assert "`n = [-7, -7]` gives `n = [-4, 2]`" in text

@@ -7,13 +7,20 @@ MkDocs, and ``tests/docs/test_site.py`` reads them without it.
 from sitegen.api import api_pages
 from sitegen.builtins import builtin_pages
 from sitegen.commands import command_pages
+from sitegen.language import language_pages
 from sitegen.migration import migration_pages
 from sitegen.navigation import navigation
 
 
 def generated_pages() -> dict[str, str]:
     """Every generated page: path within the site to Markdown."""
-    return {**builtin_pages(), **api_pages(), **command_pages(), **migration_pages()}
+    return {
+        **builtin_pages(),
+        **api_pages(),
+        **command_pages(),
+        **language_pages(),
+        **migration_pages(),
+    }
 
 
 __all__ = ["generated_pages", "navigation"]

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_GUIDES = ["language.md", "arrays.md", "proofs.md", "gpu.md", "migrate.md", "differences.md"]
+_GUIDES = [
+    "language.md",
+    "language-cases.md",
+    "arrays.md",
+    "proofs.md",
+    "gpu.md",
+    "migrate.md",
+    "differences.md",
+]
 _TOOLS = ["commands.md", "doctor.md", "cache.md", "settings.md", "verify.md"]
 _INSIDE = ["design.md", "wir.md"]
 # Part: pages in this order where they exist, then every other page of these folders.
