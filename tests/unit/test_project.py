@@ -227,3 +227,20 @@ def test_import_contracts_grow_with_the_tree(
     listed = contracts.get(contract, {"source_modules": [], "forbidden_modules": []})
     found = [set(listed["source_modules"]), set(listed["forbidden_modules"])]
     assert found == wanted, f"in pyproject.toml, let the contract {contract!r} list {wanted}"
+
+
+def test_readme_lists_the_packages_that_there_are() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \d+ \| (.*?) \|", text, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    source = ROOT / "src" / "heald"
+    there = {p.name for p in source.iterdir() if (p / "__init__.py").is_file()}
+    assert named == there | {p.stem for p in source.glob("*.py")}
+
+
+def test_files_that_the_design_names_exist() -> None:
+    text = (ROOT / "docs/design.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:src|tests|docs|tools|benchmarks|changelog\.d)/[\w./-]*)`", text)
+    assert named
+    for path in named:
+        assert (ROOT / path).exists(), path
