@@ -114,6 +114,25 @@ def test_records_are_whole() -> None:
         assert (construct.kind is Kind.UNSUPPORTED) == (bool(construct.names) or key == "absent")
 
 
+@pytest.mark.parametrize(
+    ("call", "keys"),
+    [
+        ("wp.set_module_options({'enable_backward': False, 'max_unroll': 3})", ["options"]),
+        ("wp.set_module_options(options={'max_unroll': 3})", ["options"]),
+        ("wp.kernel(module_options={'fast_math': True})", []),
+        ("wp.kernel(module_options={'max_unroll': 3})", ["options"]),
+        ("wp.launch(k, dim=3, no_such_thing=1)", ["options"]),
+        ("wp.zeros(3, dtype=float, device='cpu')", []),
+        ("wp.zeros(3, requires_grad=x)", ["gradients"]),
+        ("wp.array2d(dtype=float)", []),
+        ("wp.sin(x=1.0)", []),
+        ("wp.HashGrid(8, 8, 8, device=None)", []),
+    ],
+)
+def test_options_that_heald_does_not_have(call: str, keys: list[str]) -> None:
+    assert found(call) == keys
+
+
 # -- how names are found ---------------------------------------------------------------------------
 
 

@@ -217,10 +217,12 @@ class _Scan:
                         yield key, keyword, f"wp.{name} with {parameter}="
         if name == "launch":
             yield from _rank(node, kernels)
-        if name == "set_module_options" and node.args and isinstance(node.args[0], ast.Dict):
-            for option in node.args[0].keys:
-                if isinstance(option, ast.Constant) and option.value not in OPTION_NAMES:
-                    yield "options", option, f"the module option {option.value!r}"
+        if name in ("set_module_options", "kernel"):
+            named = [k.value for k in node.keywords if k.arg in ("module_options", "options")]
+            for options in (*node.args[:1], *named):
+                for option in options.keys if isinstance(options, ast.Dict) else ():
+                    if isinstance(option, ast.Constant) and option.value not in OPTION_NAMES:
+                        yield "options", option, f"the module option {option.value!r}"
 
 
 def parameters_of(name: str, given: str) -> frozenset[str]:
