@@ -65,6 +65,7 @@ _SETTINGS: dict[str, tuple[str | None, Callable[[str], Any], Any]] = {
     "debug": ("HEALD_DEBUG", _flag, False),
     "check": ("HEALD_CHECK", _flag, False),
     "hints": ("HEALD_HINTS", _flag, False),
+    "verify_cuda": ("HEALD_VERIFY_CUDA", _flag, False),
     "fast_math": ("HEALD_FAST_MATH", _flag, False),
     "strict_fp": ("HEALD_STRICT_FP", _flag, False),
     "warp_reduce": ("HEALD_WARP_REDUCE", _flag, False),
@@ -106,6 +107,7 @@ class Config:
     debug: bool
     check: bool
     hints: bool
+    verify_cuda: bool
     fast_math: bool
     strict_fp: bool
     warp_reduce: bool

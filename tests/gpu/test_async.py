@@ -239,3 +239,16 @@ def test_properties() -> None:
     assert 0 < device.free_memory <= device.total_memory
     assert device.has_stream
     assert not device.is_capturing
+
+
+def test_launches_that_are_verified_raise_their_own_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wp.config, "verify_cuda", True)
+    a, out = data()
+    for _ in range(5):
+        wp.launch(shifted, dim=64, inputs=[a, 0, out], device=GPU)
+        with pytest.raises(OutOfBoundsError):
+            wp.launch(shifted, dim=64, inputs=[a, 7, out], device=GPU)
+    with wp.ScopedCapture(GPU) as capture:
+        wp.launch(shifted, dim=64, inputs=[a, 0, out], device=GPU)
+    wp.capture_launch(capture.graph)
+    assert out.list() == list(range(64))

@@ -141,7 +141,8 @@ class Launch:
         revision = config.revision
         program = find_program(self.kernel, arguments, dims, self.device)
         entry = call = None
-        plain = not (self.device.is_sim or program.has_wide_index or config.debug)
+        watched = config.debug or (self.device.is_cuda and config.verify_cuda)
+        plain = not (self.device.is_sim or program.has_wide_index or watched)
         if plain and not any(map(self._needs_care, arguments)):
             entry = replay_of(program, self.device)
         if entry is not None:

@@ -36,8 +36,8 @@ def keep_entry(
     """
     if (program.launches < 2 and not ahead) or program.has_wide_index:
         return
-    if config.debug or config.hints:  # those see every launch
-        return
+    if config.debug or config.hints or (device.is_cuda and config.verify_cuda):
+        return  # those see every launch
     known_revision, known = kernel.entries
     others = known if known_revision is revision else ()
     if any(e.program is program and e.device is device and e.is_current for e in others):

@@ -57,7 +57,7 @@ from heald.runtime import (
     packer_of,
     read_fault,
 )
-from heald.runtime.cuda import Stream, current_stream
+from heald.runtime.cuda import Stream, current_stream, synchronize_stream
 from heald.types import leaf_path
 
 if TYPE_CHECKING:
@@ -416,6 +416,8 @@ class Program:
         self.launches += 1
         variant = self.gpu_variant(self._choice(dims, arguments), stream.device)
         run_on_gpu(variant, stream, dims, arguments, block_dim)
+        if config.verify_cuda and stream.capture is None:
+            synchronize_stream(stream)
 
     def _run_cpu(self, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int) -> None:
         variant = self.choose(dims, arguments)
