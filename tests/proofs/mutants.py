@@ -150,6 +150,8 @@ def _guess(symbol: Symbol, kernel: Kernel, chance: random.Random) -> int:
         return chance.randint(1, 6 if kernel.rank < 2 else 4 if kernel.rank < 3 else 3)
     if symbol.kind == "shape":
         return chance.randint(0, 8)
+    if symbol.kind == "block":
+        return chance.choice([1, 2, 3, 4, 8])
     t = leaves(kernel.params[symbol.parameter].type)[symbol.leaf]
     assert not isinstance(t, Array)
     return chance.randint(max(t.lowest, -2), 9)

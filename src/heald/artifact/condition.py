@@ -23,6 +23,7 @@ class Symbol:
     ``kind`` is ``dim`` (launch extent ``axis``), ``shape`` or ``stride`` (extent or byte stride of
     ``axis`` of array leaf ``leaf`` of parameter ``parameter``), ``pointer`` (address of element
     (0, ..., 0) of that array) or ``value`` (integer leaf ``leaf`` of parameter ``parameter``).
+    Proofs, but no launch conditions, speak of ``block``, too: how many threads a block has.
     """
 
     kind: str

@@ -65,6 +65,8 @@ _ROWS = (
     Code("H0606", "not proved"),
     Code("H0607", "contracts contradict each other"),
     Code("H0608", "a kernel breaks a contract"),
+    Code("H0609", "threads of a block part at a barrier"),
+    Code("H0610", "shared memory is read before it is written"),
     # H07 launch
     Code("H0701", "wrong argument count"),
     Code("H0702", "wrong argument type"),

@@ -347,7 +347,7 @@ class Program:
         if thread_count(dims) == 0:
             return
         if self.safety == "strict":
-            self._require_proofs(device, dims, arguments)
+            self._require_proofs(device, dims, arguments, block_dim)
         if device.is_sim:
             self._simulate(device, dims, arguments, block_dim)
         elif device.is_cuda:
@@ -366,11 +366,11 @@ class Program:
             _contracts().check_shapes(self.wir, self.name, self.promises, lookup)
 
     def _require_proofs(
-        self, device: Device, dims: Sequence[int], arguments: Sequence[Argument]
+        self, device: Device, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int
     ) -> None:
         """Refuse a launch of which something is not proved."""
         gate = self._strict_gate()
-        missing = gate.missing(dims, arguments, device)
+        missing = gate.missing(dims, arguments, device, block_dim)
         if not missing:
             return
         unchecked = gate.unchecked(missing)
@@ -379,7 +379,7 @@ class Program:
         if not gate.faults.isdisjoint(missing):
             holds = self.condition.holds(lambda symbol: look_up(arguments, dims, symbol))
             require_proofs(self.guarded(bounds=holds), self.describe_condition())
-        raise gate.refuse(dims, arguments, missing)
+        raise gate.refuse(dims, arguments, missing, block_dim)
 
     def _strict_gate(self) -> StrictGate:
         gate = self._gate

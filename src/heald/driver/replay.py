@@ -21,7 +21,7 @@ import numpy as np
 from heald.artifact import Fault, FaultKind, Symbol
 from heald.diagnostics import HealdError, InternalError
 from heald.driver.promised import ends_of, first_broken, sizes_of
-from heald.interp import ArrayView
+from heald.interp import ArrayView, run
 from heald.interp.faults import Journal
 from heald.interp.lanes import Group, Launch, prepare
 from heald.interp.memory import ArrayValue, Lanes, Memory, c_strides
@@ -30,6 +30,7 @@ from heald.interp.values import Datum
 from heald.ir import MEMORY, Kernel, Op, Value, op_ids, walk
 from heald.ops import CLAIMS, PROMISES, role_of
 from heald.passes.contracts import assert_roles
+from heald.passes.meetings import shares_block
 from heald.proof import Content, Suspect, used_leaves
 from heald.proof.contracts import NOTHING, Promises
 from heald.types import Array, Element, Leaf, Scalar, leaf_offsets, leaves, size_of
@@ -39,6 +40,8 @@ FUEL = 3_000
 _DENSE = 1 << 24
 _SPARSE = 1 << 40
 _MOST_THREADS = 512
+_MOST_IN_BLOCKS = 1 << 14
+_BLOCK = 256
 _MOST_BYTES = 1 << 20
 _NO_RESERVE = 0x4000  # MAP_NORESERVE, which older Pythons do not name
 
@@ -48,6 +51,9 @@ PROPERTY_OF = {
     FaultKind.STEP: "division",
     FaultKind.ASSERT: "assertions",
     FaultKind.HANDLE: "handles",
+    FaultKind.UNINITIALISED: "initialised",
+    FaultKind.DIVERGENCE: "divergence",
+    FaultKind.RACE: "races",
 }
 
 
@@ -386,8 +392,11 @@ def replay(kernel: Kernel, case: Case, *, fuel: int = FUEL) -> list[Misbehaviour
 
 def _run(kernel: Kernel, case: Case, roles: Mapping[int, str], fuel: int) -> list[Misbehaviour]:
     """Run a kernel in which conditions are assertions; ``roles`` are those that they had."""
+    if shares_block(kernel):
+        return _run_blocks(kernel, case, roles, fuel)
     arguments = arguments_of(kernel, case)
-    launch = prepare(kernel, case.suspect.dims, arguments, 256, None, fuel)
+    block = dict(case.suspect.numbers).get(Symbol("block"), _BLOCK)
+    launch = prepare(kernel, case.suspect.dims, arguments, block, None, fuel)
     ledger = _Ledger()
     watched = [_watch(a, k, ledger) for k, a in enumerate(launch.arguments)]
     launch = replace(launch, arguments=tuple(watched))
@@ -428,6 +437,25 @@ def _run(kernel: Kernel, case: Case, roles: Mapping[int, str], fuel: int) -> lis
     found += _races(ledger, faulted, case.suspect.dims)
     if case.promises:
         found += _broken(case, arguments, ledger)
+    return found
+
+
+def _run_blocks(
+    kernel: Kernel, case: Case, roles: Mapping[int, str], fuel: int
+) -> list[Misbehaviour]:
+    """Run the threads of blocks in step; gives the fault of the lowest thread that has one."""
+    block = dict(case.suspect.numbers).get(Symbol("block"), _BLOCK)
+    if prod(case.suspect.dims) > _MOST_IN_BLOCKS:
+        return []
+    arguments = arguments_of(kernel, case)
+    outcome = run(kernel, case.suspect.dims, arguments, block_dim=block, fuel=fuel)
+    found = []
+    for fault in outcome.faults:
+        role = roles.get(fault.op, "")
+        if role in PROMISES:
+            return []
+        place = _coordinates(fault.thread, case.suspect.dims)
+        found.append(_fault(fault, place, "contracts" if role else ""))
     return found
 
 

@@ -214,7 +214,10 @@ def contract_error(report: Report) -> ProofError | None:
 
 
 def launch_facts(
-    kernel: Kernel, dims: Sequence[int] | None, arguments: Sequence[Argument] | None
+    kernel: Kernel,
+    dims: Sequence[int] | None,
+    arguments: Sequence[Argument] | None,
+    block_dim: int | None = None,
 ) -> tuple[Clause, ...]:
     """Everything that is known of a concrete launch.
 
@@ -224,6 +227,8 @@ def launch_facts(
     if dims is not None:
         padded = (*dims, *(1,) * (MAX_RANK - len(dims)))[: kernel.rank or MAX_RANK]
         facts = [(Symbol("dim", axis=axis), extent) for axis, extent in enumerate(padded)]
+    if block_dim is not None:
+        facts.append((Symbol("block"), block_dim))
     for number, argument in enumerate(arguments or ()):
         for k, leaf in enumerate(argument.leaves):
             if isinstance(leaf, ArrayArgument):

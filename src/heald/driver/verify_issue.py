@@ -74,6 +74,8 @@ _CODES = {
     "races": ("H0605", "H0606"),
     "aliasing": ("H0605", "H0606"),
     "contracts": ("H0608", "H0606"),
+    "divergence": ("H0609", "H0606"),
+    "initialised": ("H0610", "H0606"),
 }
 
 

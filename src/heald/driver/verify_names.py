@@ -7,6 +7,8 @@ from heald.diagnostics import Span
 from heald.diagnostics.spans import source_line
 from heald.ir import MAX_RANK, Kernel, Op, Value, op_ids, walk
 from heald.ops import PROMISES, role_of
+from heald.ops.threads import PLACES
+from heald.passes.meetings import shares_block
 from heald.types import Array, Leaf, leaf_path, leaves
 
 
@@ -54,6 +56,8 @@ class Names:
         """A launch size, such as ``dim[0]`` or ``a.shape[1]``."""
         if symbol.kind == "dim":
             return f"dim[{symbol.axis}]"
+        if symbol.kind == "block":
+            return "block_dim"
         name = self.argument(symbol.parameter, symbol.leaf)
         return f"{name}.shape[{symbol.axis}]" if symbol.kind == "shape" else name
 
@@ -62,6 +66,8 @@ class Names:
         dims = tuple(Symbol("dim", axis=axis) for axis in range(self.kernel.rank or MAX_RANK))
         found: dict[str, Symbol | tuple[Symbol, ...]] = {self.symbol(s): s for s in dims}
         found["dim"] = dims
+        if shares_block(self.kernel) or any(op.name in PLACES for op in walk(self.kernel.body)):
+            found["block_dim"] = Symbol("block")
         for number, parameter in enumerate(self.kernel.params):
             for k, leaf in enumerate(leaves(parameter.type)):
                 symbols = _symbols(number, k, leaf)

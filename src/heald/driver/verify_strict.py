@@ -7,7 +7,6 @@ by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from heald.artifact import LaunchCondition, Symbol, abi
 from heald.diagnostics import Diagnostic, ProofError
@@ -64,20 +63,26 @@ class StrictGate:
         return self._proof
 
     def missing(
-        self, dims: Sequence[int], arguments: Sequence[Argument], device: Device
+        self,
+        dims: Sequence[int],
+        arguments: Sequence[Argument],
+        device: Device,
+        block_dim: int = 256,
     ) -> tuple[str, ...]:
         """Properties that are not proved for a launch on a device."""
 
+        def lookup(symbol: Symbol) -> int:
+            return block_dim if symbol.kind == "block" else look_up(arguments, dims, symbol)
+
         def covers(proof: PropertyProof) -> bool:
             checked = proof.contracts != "contents" or self._checked  # shapes always are
-            lookup = partial(look_up, arguments, dims)
             return checked and _covers(proof, lookup, device)
 
         general = self.prepare().properties.items()
         missing = tuple(n for n, p in general if not covers(p))
         if not missing:
             return ()
-        key = (launch_facts(self._kernel, dims, arguments), missing)
+        key = (launch_facts(self._kernel, dims, arguments, block_dim), missing)
         if key not in self._launches:
             if len(self._launches) >= _MOST_LAUNCHES:
                 self._launches.clear()
@@ -94,10 +99,14 @@ class StrictGate:
             return Proof({name: PropertyProof("open") for name in request.properties})
 
     def refuse(
-        self, dims: Sequence[int], arguments: Sequence[Argument], missing: Sequence[str]
+        self,
+        dims: Sequence[int],
+        arguments: Sequence[Argument],
+        missing: Sequence[str],
+        block_dim: int = 256,
     ) -> ProofError:
         """The error for a launch of which properties are not proved."""
-        facts = launch_facts(self._kernel, dims, arguments)
+        facts = launch_facts(self._kernel, dims, arguments, block_dim)
         question = Question(
             self._kernel, self._kernel.name, facts, False, tuple(missing), self._promises
         )

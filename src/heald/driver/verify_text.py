@@ -47,6 +47,15 @@ def describe_misbehaviour(seen: Misbehaviour, names: Names) -> Issue:
                 f"accesses the wrong element"
             )
             notes = (Note("the access", names.span(seen.other)),)
+        case "races" if len(seen.threads) == 1:
+            array = names.array(seen.op)
+            message = f"a race on '{array}' between threads of a block, one of them {who}"
+        case "divergence":
+            message = f"some threads of a block come to a barrier and others do not, in {who}"
+        case "initialised":
+            array = names.array(seen.op)
+            message = f"element {show(seen.index)} of '{array}' is read before it is written, in "
+            message += who
         case "contracts":
             text = names.promise(seen.op)
             message = f"{text} does not hold, in {who}"
@@ -70,7 +79,13 @@ def _hint(seen: Misbehaviour, names: Names) -> str:
         case "overflow":
             return "compute the index in 64 bits: wp.int64(...)"
         case "races":
+            if len(seen.threads) == 1:
+                return "put a barrier between the accesses"
             return "use an atomic, or write to another array"
+        case "divergence":
+            return "move the barrier to where all threads of a block come"
+        case "initialised":
+            return "write the element, and put a barrier between"
         case _:
             return ""
 
@@ -93,6 +108,10 @@ _REASONS = {
     "overflow": "the arithmetic ({sources}) may leave its type: 64-bit indices, or a test of the "
     "sizes, would make it provable",
     "handle": "the handle is not a parameter: one that is can be checked before the launch",
+    "shared": "an element may be read that no thread has written before: let thread `i` of a block "
+    "write element `i` of every shared array, in a launch of whole blocks, before a barrier",
+    "barrier": "threads wait for each other, and what is open elsewhere decides who comes when: "
+    "what makes that provable makes this provable",
     "resource": "the kernel writes to an array of a resource, whose threads are not followed",
     "beyond": "the kernel does something that the prover does not follow",
 }
@@ -106,6 +125,8 @@ _WORDS = {
     "race": "indices that the solver cannot tell apart",
     "overflow": "arithmetic that may leave its type",
     "handle": "a handle that is no parameter",
+    "shared": "what a shared array holds",
+    "barrier": "barriers that are open themselves",
     "resource": "writes to a resource",
     "beyond": "something that the prover does not follow",
 }
@@ -119,6 +140,8 @@ _CLAIMS = {
     "races": "cannot show that no two threads meet in '{array}'",
     "aliasing": "cannot show that arrays may overlap",
     "contracts": "cannot show that {promise} holds",
+    "divergence": "cannot show that all threads of a block come to the barrier",
+    "initialised": "cannot show that what is read of '{array}' was written before",
 }
 
 

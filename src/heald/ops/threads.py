@@ -16,6 +16,8 @@ VOTE_MODES = ("any", "all", "ballot")
 LANE_WIDTH = 32
 """Threads of a warp, on every device."""
 SCOPES = ("warp", "block")
+PLACES = frozenset({"block_dim", "block_index", "thread_index", "lane"})
+"""Ops that say where a thread is in its block."""
 SYNCHRONISING = frozenset({"block_sync", "shuffle", "vote"})
 """Ops at which the threads of a warp or a block meet."""
 

@@ -68,7 +68,19 @@ def access(ex: Executor, op: Op) -> None:
     assert leaf is None or isinstance(leaf, int)
     place = root_index(ex.terms, view, index)
     ex.contents.visit(op, view.root, place, values, result)
-    made = Access(op, kind, view.root, place, leaf, ex.path, ex.known, values, result, ex.depth > 0)
+    made = Access(
+        op,
+        kind,
+        view.root,
+        place,
+        leaf,
+        ex.path,
+        ex.known,
+        values,
+        result,
+        ex.depth > 0,
+        ex.segments,
+    )
     used = ex.used_leaves.get(op)
     if used is None or len(used) == len(result):
         ex.found.accesses.append(made)
@@ -89,13 +101,13 @@ def _flat(data: Data) -> tuple[Term, ...]:
 
 
 def alloc(ex: Executor, op: Op) -> None:
-    """A local array, which no other thread sees."""
+    """A local array, which no other thread sees, or one that a block shares."""
     t = op.result.type
     assert isinstance(t, Array)
-    if t.space != "local":
+    if t.space not in ("local", "shared"):
         raise Beyond(op, f"{t.space} memory")
     extents = tuple(ex.terms.integer(n) for n in t.shape or ())
-    ex.env[op.result] = whole(ex.terms, Root("local", (op,)), extents)
+    ex.env[op.result] = whole(ex.terms, Root(t.space, (op,)), extents)
 
 
 def dim(ex: Executor, op: Op) -> None:

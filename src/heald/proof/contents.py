@@ -82,8 +82,7 @@ class Contents:
         for product, count in size:
             part = terms.integer(count)
             for symbol in product:
-                known = self.ex.found.symbols.get(symbol)
-                part = terms.multiply(part, known or self.ex.dim_symbol(symbol.axis))
+                part = terms.multiply(part, self.ex.symbol_of(symbol))
             total = terms.add(total, part)
         return total
 

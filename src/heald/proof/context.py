@@ -113,6 +113,7 @@ class Context:
             vectors=self.vectors,
             promises=self.request.promises,
             trusting=self.trust == "contents",
+            sizes=self._sizes(),
         )
         self.found = self.executor.run()
         self.invariants = ()
@@ -125,6 +126,18 @@ class Context:
                 c.literal if c.literal in holding else self.terms.negate(c.literal)
                 for c in candidates
             )
+
+    def _sizes(self) -> dict[Symbol, int]:
+        """Sizes that are given as numbers."""
+        found: dict[Symbol, int] = {}
+        for c in self.request.given:
+            sums = dict(c.terms)
+            offset = sums.pop((), 0)
+            if c.equal and len(sums) == 1:
+                ((product, count),) = sums.items()
+                if len(product) == 1 and offset % count == 0:
+                    found[product[0]] = -offset // count
+        return found
 
     # -- facts about the launch --------------------------------------------------------------------
 
@@ -140,10 +153,7 @@ class Context:
         return terms.zero(total) if c.equal else terms.non_negative(total)
 
     def _symbol(self, symbol: Symbol) -> Term:
-        found = self.found.symbols.get(symbol)
-        if found is None:  # only dims can be unknown: of axes that no thread reads
-            found = self.executor.dim_symbol(symbol.axis)
-        return found
+        return self.executor.symbol_of(symbol)
 
     def clause_of(self, claim: Term) -> Clause:
         """A term over launch symbols as a clause."""
@@ -306,6 +316,7 @@ def merge_suspects(one: Open, two: Open) -> Open:
 # -- which conditions are worth asking for ---------------------------------------------------------
 
 _THREADS = 100_000
+_BLOCK = 256
 _LARGE = 1 << 24
 _MOST_COUNT = (1 << 63) - 1
 
@@ -317,6 +328,8 @@ def is_sensible(c: Clause, rank: int, *, usual: bool) -> bool:
         if symbol.kind == "dim":
             side = round(_THREADS ** (1 / max(1, rank)))
             return side, side if usual else _LARGE
+        if symbol.kind == "block":
+            return (_BLOCK, _BLOCK) if usual else (1, 1024)
         if usual:
             return 100, 100
         return (0, _LARGE) if symbol.kind == "shape" else (-_LARGE, _LARGE)

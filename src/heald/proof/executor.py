@@ -9,6 +9,7 @@ the thread; where every obligation is proved, there is no first fault and it spe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from heald.artifact import Symbol
@@ -16,6 +17,7 @@ from heald.ir import MAX_RANK, MEMORY, Kernel, Op, Region, Value, walk
 from heald.ops import CLAIMS, TABLE, Handled, role_of
 from heald.ops.threads import synchronises_block
 from heald.passes.facts import DIVISIONS
+from heald.passes.meetings import shares_block
 from heald.proof import arrays, loops
 from heald.proof.bits import Bits
 from heald.proof.components import used_leaves
@@ -27,11 +29,13 @@ from heald.proof.records import (
     Data,
     Execution,
     Fitting,
+    Meeting,
     Obligation,
     Outcome,
     Path,
     Promised,
     Root,
+    Segments,
     Targets,
     View,
 )
@@ -41,6 +45,7 @@ from heald.proof.vector_terms import VectorTerms
 from heald.types import Array, Leaf, Scalar, Type, i32, leaves
 
 NARROW, WIDE = (1 << 31) - 1, (1 << 63) - 1
+_NO_SIZES: Mapping[Symbol, int] = MappingProxyType({})
 _MOST_OUTCOMES = 24
 _MOST_DEPTH = 120
 _MOST_BLOCK = 1024
@@ -58,6 +63,7 @@ class Executor:
         vectors: integers are bit-vectors, which wrap by themselves.
         promises: contracts of parameters, which stores have to keep.
         trusting: whether contents are as contracts say, and promises in the body are kept.
+        sizes: numbers that the launch is known to have.
     """
 
     def __init__(
@@ -68,10 +74,12 @@ class Executor:
         vectors: bool = False,
         promises: Promises = NOTHING,
         trusting: bool = False,
+        sizes: Mapping[Symbol, int] = _NO_SIZES,
     ) -> None:
         self.kernel = kernel
         self.wrapping = wrapping
         self.trusting = trusting
+        self.sizes = sizes
         self.terms: Terms
         self.encoding: Integers
         if vectors:
@@ -91,7 +99,8 @@ class Executor:
         self.targets = Targets()
         self.resources: dict[object, View] = {}
         self.contents = Contents(self, promises)
-        self._place: dict[str, Term] = {}
+        self.segments: Segments = frozenset({0})
+        self._last_segment = 0
 
     def run(self) -> Execution:
         """Execute the kernel.
@@ -104,7 +113,8 @@ class Executor:
         dims = [self.dim_symbol(axis) for axis in range(self.kernel.rank or MAX_RANK)]
         threads = []
         for axis, extent in enumerate(dims):
-            thread = self.terms.symbol(f"tid[{axis}]", INT, 0, self.limit - 1)
+            most = self.terms.range(extent)[1] - 1
+            thread = self.terms.symbol(f"tid[{axis}]", INT, 0, most)
             self.terms.define(thread, self.terms.less(thread, extent))
             threads.append(thread)
         self.found.threads = tuple(threads)
@@ -112,22 +122,44 @@ class Executor:
             own = leaves(parameter.type)
             parts = tuple(self._parameter(parameter, number, k, leaf) for k, leaf in enumerate(own))
             self.env[parameter] = parts[0] if own == (parameter.type,) else parts
+        if shares_block(self.kernel):
+            self.place_in_block("block_index")
         self.region(self.kernel.body)
         return self.found
 
     # -- what the launch knows ---------------------------------------------------------------------
 
     def dim_symbol(self, axis: int) -> Term:
-        """An extent of the launch; where a thread runs, none is 0."""
+        """An extent of the launch; where a thread runs, none is 0.
+
+        A kernel that reads launch indices is launched on as many axes, and others count as 1.
+        """
+        if 0 < self.kernel.rank <= axis:
+            return self.terms.integer(1)
         return self.launch_symbol(Symbol("dim", axis=axis), f"dim[{axis}]", 1, self.limit)
+
+    def symbol_of(self, symbol: Symbol) -> Term:
+        """What the launch knows by a name; dims and the size of blocks may not be asked by the
+        kernel.
+        """
+        if symbol.kind == "block":
+            return self.launch_symbol(symbol, "block_dim", 1, _MOST_BLOCK)
+        if symbol.kind == "dim":
+            return self.dim_symbol(symbol.axis)
+        return self.found.symbols[symbol]
 
     def launch_symbol(self, symbol: Symbol, name: str, low: int, high: int) -> Term:
         """A number that every thread of a launch sees alike."""
         found = self.found.symbols.get(symbol)
-        if found is None:
+        if found is not None:
+            return found
+        size = self.sizes.get(symbol)
+        if size is not None and low <= size <= high:
+            found = self.terms.integer(size)
+        else:
             found = self.terms.symbol(name, INT, low, high, shared=True)
-            self.found.symbols[symbol] = found
             self.terms.launch.add(found)
+        self.found.symbols[symbol] = found
         return found
 
     def _parameter(self, parameter: Value, number: int, k: int, leaf: Leaf) -> Data:
@@ -264,7 +296,12 @@ class Executor:
 
     def outcome_of(self, data: tuple[Data, ...], *, inside: bool = False) -> Outcome:
         """The way out at this place with values; ``inside`` a loop that is just being left."""
-        return Outcome(self.path, self.known, data, self.depth + inside)
+        return Outcome(self.path, self.known, data, self.depth + inside, self.segments)
+
+    def begin_segment(self) -> None:
+        """From here on accesses are ordered after those before, among threads of one block."""
+        self._last_segment += 1
+        self.segments = frozenset({self._last_segment})
 
     def mark(self) -> tuple[int, ...]:
         """How much was found so far."""
@@ -285,18 +322,19 @@ class Executor:
             found.candidates,
             found.blocks,
             found.promised,
+            found.meetings,
         )
 
     def _if(self, op: Op) -> tuple[Data, ...] | None:
         condition = self.term(op.operands[0])
-        path, known = self.path, self.known
+        path, known, segments = self.path, self.known, self.segments
         ends: list[tuple[Outcome, Term]] = []
         for region, guard in zip(
             op.regions, (condition, self.terms.negate(condition)), strict=True
         ):
             if guard is self.terms.false:
                 continue
-            self.path, self.known = path, known
+            self.path, self.known, self.segments = path, known, segments
             if guard is not self.terms.true:
                 self.path = (*path, guard)
             values = self.region(region)
@@ -304,6 +342,7 @@ class Executor:
                 ends.append((self.outcome_of(values), guard))
         if not ends:
             return None
+        self.segments = frozenset().union(*(end.segments for end, _ in ends))
         if len(ends) == 1:
             ((end, _),) = ends
             self.path, self.known = end.path, end.known
@@ -347,6 +386,7 @@ class Executor:
         """Go on after several ways out of one region that was entered at ``path``."""
         if not ends:
             return None
+        self.segments = frozenset().union(*(end.segments for end in ends))
         if len(ends) == 1:
             self.path, self.known = ends[0].path, ends[0].known
             return ends[0].values
@@ -442,14 +482,16 @@ class Executor:
 
     def place_in_block(self, name: str) -> Term:
         """Where the thread is in its block: numbers of a division of its linear index."""
-        terms, found = self.terms, self._place
+        terms, found = self.terms, self.found.place
         if not found:
             linear = terms.integer(0)
             for axis, thread in enumerate(self.found.threads):
                 linear = terms.add(terms.multiply(linear, self.dim_symbol(axis)), thread)
-            size = terms.symbol("block_dim", INT, 1, _MOST_BLOCK, shared=True)
-            block = terms.symbol("block_index", INT, 0, min(WIDE, terms.range(linear)[1] or WIDE))
-            rank = terms.symbol("thread_index", INT, 0, _MOST_BLOCK - 1)
+            size = self.symbol_of(Symbol("block"))
+            least, most = terms.range(size)
+            last = terms.range(linear)[1] // least
+            block = terms.symbol("block_index", INT, 0, min(WIDE, last))
+            rank = terms.symbol("thread_index", INT, 0, most - 1)
             facts = [terms.less(rank, size)]
             facts.append(terms.same(linear, terms.add(terms.multiply(block, size), rank)))
             for symbol in (block, rank):
@@ -517,13 +559,15 @@ def _nothing(ex: Executor, op: Op) -> None:
 
 
 def _block(ex: Executor, op: Op) -> None:
-    """What other threads give is anything.  A barrier orders accesses of different threads, and all
-    of a block must come to it, of which a generic thread knows nothing."""
-    if synchronises_block(op):
-        raise Beyond(op, "threads of a block that wait for each other")
+    """What other threads give is anything; a barrier orders accesses of different threads."""
     ex.found.blocks.append(op)
     for value in op.results:
-        ex.env[value] = ex.unknown(value.type, op.name, op)
+        ex.env[value] = found = ex.unknown(value.type, op.name, op)
+        if synchronises_block(op) and isinstance(found, Term):
+            ex.found.uniform.append(found)  # all threads of the block are told the same
+    if synchronises_block(op):
+        ex.found.meetings.append(Meeting(op, ex.path, ex.known))
+        ex.begin_segment()
 
 
 _RULES: Mapping[str, Callable[[Executor, Op], None]] = {

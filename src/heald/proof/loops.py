@@ -13,11 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from heald.ir import Op, Region, Value, walk
+from heald.ir import Op, Region, Value, has_exit, walk
+from heald.ops.threads import synchronises_block
 from heald.proof.growth import Growth, growth_of, steady_leaves
 from heald.proof.invariants import guesses, stated
 from heald.proof.records import Beyond, Candidate, Claims, Data, Outcome, Path, Targets
-from heald.proof.terms import INT, Term, constant_of
+from heald.proof.terms import INT, Term, Terms, constant_of
 from heald.proof.vector_terms import Inexact
 from heald.types import Array, Scalar
 
@@ -39,8 +40,10 @@ def run_for(ex: Executor, op: Op) -> tuple[Data, ...] | None:
     if trips is not None and not trips:
         return ex.read(op.operands[3:])
     few = trips is not None and not trips[_MOST_UNROLLED:]  # `len` is limited to 63 bits
-    if trips is not None and few and _decides(ex, op):
+    if trips is not None and few and (_decides(ex, op) or _meets(op)):
         return _unroll_for(ex, op, trips)
+    if _meets(op):
+        return _Loop(ex, op).run_meeting(low, high, step)
     return _Loop(ex, op).run_for(low, high, step)
 
 
@@ -50,6 +53,8 @@ def run_while(ex: Executor, op: Op) -> tuple[Data, ...] | None:
         unrolled, flow = _unroll_while(ex, op)
         if unrolled:
             return flow
+    if _meets(op):
+        raise Beyond(op, "threads that wait for each other in a `while` that is not unrolled")
     return _Loop(ex, op).run_while()
 
 
@@ -62,6 +67,19 @@ def _decides(ex: Executor, op: Op) -> bool:
         if value in ex.exact and growth_of(op, k) is None:
             return True
     return False
+
+
+def _comes(terms: Terms, index: Term, high: Term, step: Term) -> Term:
+    """Is there an iteration at an index?"""
+    zero = terms.integer(0)
+    forward = terms.both(terms.less(zero, step), terms.less(index, high))
+    backward = terms.both(terms.less(step, zero), terms.less(high, index))
+    return terms.either(forward, backward)
+
+
+def _meets(op: Op) -> bool:
+    """Do the threads of a block wait for each other in a loop?"""
+    return any(synchronises_block(inner) for region in op.regions for inner in walk(region))
 
 
 def _unroll_for(ex: Executor, op: Op, trips: range) -> tuple[Data, ...] | None:
@@ -119,7 +137,7 @@ def _may_unroll(ex: Executor, op: Op) -> bool:
 
 def _unroll_while(ex: Executor, op: Op) -> tuple[bool, tuple[Data, ...] | None]:
     """Unroll while the condition is known; (False, None) and nothing done where it is not."""
-    state, path, known = ex.mark(), ex.path, ex.known
+    state, path, known, segments = ex.mark(), ex.path, ex.known, ex.segments
     ends: list[Outcome] = []
     carried: tuple[Data, ...] | None = ex.read(op.operands)
     for _ in range(_MOST_UNROLLED):
@@ -135,7 +153,7 @@ def _unroll_while(ex: Executor, op: Op) -> tuple[bool, tuple[Data, ...] | None]:
         if carried is None:
             return True, _leave(ex, op, path, known, None, ends)
     ex.rollback(state)
-    ex.path, ex.known = path, known
+    ex.path, ex.known, ex.segments = path, known, segments
     return False, None
 
 
@@ -271,12 +289,63 @@ class _Loop:
         ex.path = (*self.path, *(f for f in facts if f is not terms.true))
         ends = self._body((index, *self.heads))
         ex.path, ex.known = self.path, self.known
+        ends.append(self._end(trip, low, high, step))
+        return self._finish(ends)
+
+    def _end(self, trip: Term, low: Term, high: Term, step: Term) -> Outcome:
+        """The way out after the last iteration."""
+        ex, terms = self.ex, self.ex.terms
         done = tuple(self._after(k, trip, low, high, step) for k in range(len(self.inits)))
         for candidate in self.candidates:
             claim = candidate.guess.claim(terms, done)
             ex.learn(terms.implies(candidate.literal, claim))
-        ends.append(ex.outcome_of(done))
-        return self._finish(ends)
+        return ex.outcome_of(done)
+
+    def run_meeting(self, low: Term, high: Term, step: Term) -> tuple[Data, ...] | None:
+        """A counted loop in which threads of a block wait for each other, in every iteration.
+
+        What comes before the first barrier of an iteration is not ordered with what comes after the
+        last one of the iteration before, or after the last barrier before the loop.  So three
+        iterations are executed: the first, some one, and the one after that, which begins where
+        that ends.  Threads of a block that are between the same barriers are in the same iteration,
+        as all of them come to each barrier: the loop variable is uniform.
+        """
+        ex, terms, op = self.ex, self.ex.terms, self.op
+        if has_exit(op.regions[0], frozenset({"break", "return"})):
+            raise Beyond(op, "threads that leave a loop in which others wait for them")
+        before = ex.segments
+        index, trip, facts = self._index(low, high, step)
+        self._begin(trip)
+        known = ex.known
+        ex.found.uniform += [x for x in (index, trip) if x.kind == "symbol"]
+        ex.path = (*self.path, _comes(terms, low, high, step))
+        self._round((low, *self.inits))
+        first = ex.segments
+        ex.path, ex.known = (*self.path, *facts), known
+        ex.begin_segment()
+        start = ex.segments
+        values = self._round((index, *self.heads))
+        some, after = ex.segments, terms.add(index, step)
+        if start & some or before & first:
+            raise Beyond(op, "a barrier that is not in every iteration of its loop")
+        ex.path = (*ex.path, _comes(terms, after, high, step))
+        self._round((after, *values))
+        ex.segments |= before | first | some
+        ex.path, ex.known = self.path, known
+        return self._finish([self._end(trip, low, high, step)])
+
+    def _round(self, data: tuple[Data, ...]) -> tuple[Data, ...]:
+        """One iteration; gives what the next one carries."""
+        ex, ends = self.ex, list[Outcome]()
+        ex.depth += 1
+        values = _iterate(ex, self.op, self.op.regions[0], data, ends)
+        ex.depth -= 1
+        if values is None:
+            raise Beyond(self.op, "a loop without a next iteration, in which threads wait")
+        for candidate in self.candidates:
+            claim = candidate.guess.claim(ex.terms, values)
+            candidate.steps.append(((*ex.path, *ex.known), claim))
+        return values
 
     def _index(self, low: Term, high: Term, step: Term) -> tuple[Term, Term, list[Term]]:
         """The loop variable, how many iterations came before, and what is known of them."""

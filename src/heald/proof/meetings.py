@@ -29,7 +29,7 @@ def judge_races(c: Context) -> None:
         return
     written = {a.root for a in changed}
     for root in written:
-        if root.kind != "parameter":
+        if root.kind not in ("parameter", "shared"):
             op = next(a.op for a in changed if a.root == root)
             finding = Finding("races", c.ids[op], reason="resource")
             stage.open.append(Open(finding, tuple))
@@ -40,7 +40,8 @@ def judge_races(c: Context) -> None:
     # What was proved with stable contents or counters holds of arrays that are apart only.
     plain = [_question(c, pair) for pair in pairs]
     may_merge = not c.found.trusted and not c.open_of(plain, c.facts("races"))
-    c.stages["aliasing"].apart = apart_of(c, may_merge=may_merge)
+    if any(root.kind == "parameter" for root in written):
+        c.stages["aliasing"].apart = apart_of(c, may_merge=may_merge)
 
 
 def _question(c: Context, pair: Pair) -> Term:

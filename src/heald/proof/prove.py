@@ -21,12 +21,13 @@ from heald.artifact import LinearTerm
 from heald.ir import Op, op_ids, walk
 from heald.ops import PROMISES, role_of
 from heald.passes.intervals import analyse_intervals
+from heald.proof.blocks import judge_divergence, judge_initialised, waits_in_while
 from heald.proof.conditions import from_linear
-from heald.proof.context import Context, Request
+from heald.proof.context import Context, Open, Request
 from heald.proof.meetings import apart_of, judge_races
 from heald.proof.obligations import Settled, judge_obligations, judge_overflows
 from heald.proof.records import Beyond, Execution
-from heald.proof.result import Finding, Proof, PropertyProof
+from heald.proof.result import PROPERTIES, Finding, Proof, PropertyProof
 from heald.proof.solver import Solver
 from heald.proof.vacuity import BROKEN, UNKNOWN, judge_contracts
 from heald.proof.vector_terms import Inexact
@@ -36,7 +37,8 @@ CONTRADICTORY_CONTRACTS = "no launch keeps the contracts"
 _MOST_FINDINGS = 8
 _ROUNDS = 6
 _PLAIN = 1 << 20
-_FAULTLESS = frozenset({"races", "aliasing", "overflow", "contracts"})
+_FAULTS = ("bounds", "division", "assertions", "handles")
+_FAULTLESS = frozenset({"races", "aliasing", "overflow", "divergence", "initialised", "contracts"})
 
 
 def prove(request: Request) -> Proof:
@@ -202,11 +204,34 @@ def _failed_fittings(c: Context, *, demand: bool) -> frozenset[Op]:
 
 
 def _judge(c: Context, settled: Settled, wanted: Sequence[str]) -> None:
+    if waits_in_while(c.kernel):
+        wanted = PROPERTIES  # each rests on all that may fault
     judge_obligations(c, settled, wanted)
     if "overflow" in wanted and not c.vectors:
         judge_overflows(c)
+    shared = c.found.meetings or any(a.root.kind == "shared" for a in c.found.accesses)
+    if shared and not {"divergence", "initialised", "races"}.isdisjoint(wanted):
+        judge_divergence(c)
+        judge_initialised(c)
     if "races" in wanted or "aliasing" in wanted:
         judge_races(c)
+    if shared:
+        _rest_on_barriers(c)
+
+
+def _rest_on_barriers(c: Context) -> None:
+    """Where barriers are open, so is what they order; and a fault may end a loop for others."""
+    if c.stages["divergence"].open:
+        _leave_open(c, ("races", "initialised"))
+    if waits_in_while(c.kernel) and any(c.stages[name].open for name in _FAULTS):
+        _leave_open(c, _FAULTS)
+
+
+def _leave_open(c: Context, names: Sequence[str]) -> None:
+    for name in names:
+        if not c.stages[name].open:
+            finding = Finding(name, c.ids[c.kernel.body.ops[0]], reason="barrier")
+            c.stages[name].open.append(Open(finding, tuple))
 
 
 def _with_bits(before: Context, settled: Settled, names: list[str]) -> Context | None:
@@ -267,7 +292,7 @@ def _answer(name: str, attempts: list[Context], *, seek: bool) -> PropertyProof:
 
 
 def _writes(found: Execution) -> bool:
-    return any(access.kind != "read" for access in found.accesses)
+    return any(a.kind != "read" and a.root.kind == "parameter" for a in found.accesses)
 
 
 def _asks(name: str, found: Execution) -> bool:
@@ -286,5 +311,9 @@ def _asks(name: str, found: Execution) -> bool:
             return "handle" in kinds
         case "contracts":
             return "contract" in kinds
+        case "divergence":
+            return bool(found.meetings)
+        case "initialised":
+            return any(a.root.kind == "shared" for a in found.accesses)
         case _:
             return _writes(found)

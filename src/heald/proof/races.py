@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
-from heald.proof.records import Access, Data, Execution, Root
+from heald.proof.records import Access, Data, Execution, Path, Root
 from heald.proof.terms import INT, Term, Terms, constant_of, polynomial
 from heald.types import Scalar
 
@@ -44,9 +44,32 @@ def pairs_of(terms: Terms, found: Execution) -> list[Pair]:
     pairs: list[Pair] = []
     for accesses in by_root.values():
         for first, second in combinations_with_replacement(accesses, 2):
-            if conflict(first, second) and not separate(terms, found, first, second):
-                pairs.append(make_pair(terms, found, first, second))
+            if not conflict(first, second) or separate(terms, found, first, second):
+                continue
+            where = blocks_of(terms, found, first, second)
+            if where is not None:
+                pairs.append(make_pair(terms, found, first, second, where=where))
     return pairs
+
+
+def blocks_of(terms: Terms, found: Execution, first: Access, second: Access) -> Path | None:
+    """In which blocks two threads can meet in two accesses with no barrier between; None for none.
+
+    Barriers order the threads of one block only.  Of those, all come to the same barriers
+    (``divergence`` shows that), so that accesses behind different ones are ordered.
+    """
+    ordered = first.segments.isdisjoint(second.segments)
+    if first.root.kind == "shared":
+        return None if ordered else same_block(terms, found)
+    if not ordered:
+        return ()
+    return (terms.negate(same_block(terms, found)[0]),)
+
+
+def same_block(terms: Terms, found: Execution) -> Path:
+    """Two threads are of one block, and what is uniform there is the same for both."""
+    symbols = (found.place["block_index"], *found.uniform)
+    return tuple(terms.same(terms.rename(s, 1), terms.rename(s, 2)) for s in symbols)
 
 
 def merged_pairs(terms: Terms, found: Execution, a: Root, b: Root) -> list[Pair]:
@@ -71,9 +94,15 @@ def conflict(first: Access, second: Access) -> bool:
 
 
 def make_pair(
-    terms: Terms, found: Execution, first: Access, second: Access, *, merged: bool = False
+    terms: Terms,
+    found: Execution,
+    first: Access,
+    second: Access,
+    *,
+    where: Path = (),
+    merged: bool = False,
 ) -> Pair:
-    """The question about two accesses."""
+    """The question about two accesses; ``where`` says something of the blocks of the threads."""
     one = [terms.rename(term, 1) for term in (*first.path, *first.known)]
     two = [terms.rename(term, 2) for term in (*second.path, *second.known)]
     equal = [
@@ -88,7 +117,11 @@ def make_pair(
         ]
         differ = terms.either(*parts)
     return Pair(
-        first, second, (*one, *two, *equal, different_threads(terms, found)), differ, merged
+        first,
+        second,
+        (*one, *two, *equal, *where, different_threads(terms, found)),
+        differ,
+        merged,
     )
 
 
@@ -125,8 +158,8 @@ def stable_loads(terms: Terms, found: Execution, written: set[Root]) -> dict[Ter
     """For numbers read from arrays that no thread writes: they are functions of the index."""
     facts: dict[Term, Term] = {}
     for access in found.accesses:
-        if access.kind != "read" or access.root in written:
-            continue
+        if access.kind != "read" or access.root in written or access.root.kind == "shared":
+            continue  # shared arrays of different blocks hold different numbers
         leaf = access.leaf or 0
         for k, number in enumerate(access.result):
             name = f"contents {access.root.kind} {_name(access.root)} {leaf + k}"
@@ -170,7 +203,7 @@ def counters(found: Execution) -> list[Counter]:
     """Arrays that are counters, in which a thread counts a limited number of times."""
     by_root: dict[Root, list[Access]] = {}
     for access in found.accesses:
-        if access.kind != "read":
+        if access.kind != "read" and access.root.kind != "shared":  # each block has its own
             by_root.setdefault(access.root, []).append(access)
     made = [_counter(accesses) for accesses in by_root.values()]
     return [counter for counter in made if counter is not None]

@@ -20,7 +20,7 @@ class Root:
     """Memory that array values refer to.
 
     ``kind`` is ``parameter`` (``key`` is the number of the parameter and of its leaf),
-    ``resource`` (the handle, its kind and slot) or ``local`` (which ``alloc``).
+    ``resource`` (the handle, its kind and slot), ``shared`` or ``local`` (which ``alloc``).
     """
 
     kind: str
@@ -55,14 +55,21 @@ Data = Term | View | tuple["Data", ...]
 """A value: a scalar, an array, or the leaves of a composite."""
 
 
+Segments = frozenset[int]
+"""Numbers of barriers, of which the last one that a thread came to is one; 0 for none."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """One way out of a region: where, with what, and how many loops are around it."""
+    """One way out of a region: where, with what, how many loops are around it, and behind which
+    barriers.
+    """
 
     path: Path
     known: Path
     values: tuple[Data, ...]
     depth: int
+    segments: Segments = frozenset()
 
 
 @dataclass(slots=True)
@@ -139,6 +146,7 @@ class Access:
         values: what is written, by leaf.
         result: what was read: the leaves, or the old ones.
         repeats: whether a thread may come here more than once.
+        segments: behind which barriers.
     """
 
     op: Op
@@ -151,6 +159,16 @@ class Access:
     values: tuple[Data, ...] = ()
     result: tuple[Term, ...] = ()
     repeats: bool = False
+    segments: Segments = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Meeting:
+    """A barrier of a block, and where a thread is that comes to it."""
+
+    op: Op
+    path: Path
+    known: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +245,9 @@ class Execution:
         related: for loop variables, where the loop begins and ends, and its step.
         trips: for loop variables, how many iterations came before, where that is an unknown.
         promised: conditions in the body that the user vouches for.
+        meetings: barriers, in the order in which threads come to them.
+        place: where the thread is in its block, by name of the op, where that is asked.
+        uniform: unknowns that are the same for all threads of a block.
         trusted: arrays whose contents were taken to be as their contracts say.
     """
 
@@ -244,4 +265,7 @@ class Execution:
     related: dict[Term, tuple[Term, Term, Term]] = field(default_factory=dict)
     trips: dict[Term, Term] = field(default_factory=dict)
     promised: list[Promised] = field(default_factory=list)
+    meetings: list[Meeting] = field(default_factory=list)
+    place: dict[str, Term] = field(default_factory=dict)
+    uniform: list[Term] = field(default_factory=list)
     trusted: set[Root] = field(default_factory=set)

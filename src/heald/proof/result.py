@@ -17,6 +17,8 @@ PROPERTIES = (
     "overflow",
     "races",
     "aliasing",
+    "divergence",
+    "initialised",
     "contracts",
 )
 """In the order in which reports show them."""

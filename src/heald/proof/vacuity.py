@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from heald.proof.context import Context
 from heald.proof.solver import Solver
-from heald.proof.terms import Term
+from heald.proof.terms import Term, constant_of
 
 KEPT, BROKEN, UNKNOWN = "kept", "broken", "unknown"
 _SIZES = (8, 100, 70_000, None)
@@ -57,7 +57,7 @@ def _ask(c: Context, question: list[Term]) -> str:
     for size in _SIZES:
         bounds = []
         if size is not None:
-            symbols = c.found.symbols.values()
+            symbols = [s for s in c.found.symbols.values() if constant_of(s) is None]
             bounds = [terms.between(-size, symbol, size) for symbol in symbols]
         c.questions += 1
         status = solver.check(bounds).status

@@ -15,7 +15,7 @@ from heald.proof.context import Context
 from heald.proof.explain import closure
 from heald.proof.result import Content, Suspect
 from heald.proof.solver import Model, Solver
-from heald.proof.terms import BOOL, INT, Term
+from heald.proof.terms import BOOL, INT, Term, constant_of
 
 _SMALL = (2, 3, 3, 5, 8)
 _SIZES = (3, 8, 40, 70_000, None)
@@ -73,6 +73,8 @@ def _fixed(c: Context, facts: Sequence[Term]) -> Iterator[list[Term]]:
     for size in _SMALL:
         chosen: list[Term] = []
         for symbol in c.found.symbols.values():
+            if constant_of(symbol) is not None:
+                continue
             low, high = c.terms.range(symbol)
             number = c.terms.integer(chance.randint(max(low, -1), min(high, size)))
             choice = c.terms.same(symbol, number)
@@ -91,7 +93,8 @@ def _renamed(c: Context, thread: int) -> Iterator[Term]:
 def _bounds(c: Context, size: int | None) -> list[Term]:
     if size is None:
         return []
-    return [c.terms.between(-size, symbol, size) for symbol in c.found.symbols.values()]
+    unknown = [s for s in c.found.symbols.values() if constant_of(s) is None]
+    return [c.terms.between(-size, symbol, size) for symbol in unknown]
 
 
 def _suspect(

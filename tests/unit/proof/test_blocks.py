@@ -1,4 +1,4 @@
-"""Of kernels whose threads wait for each other nothing is proved, and the reason is given."""
+"""Threads that wait for each other and share memory: kernels made to have too much concluded."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ import pytest
 
 import heald as wp
 from heald.driver.verify_issue import Verdict
+from heald.driver.verify_report import Report
+
+
+def judge(kernel: wp.Kernel, given: str) -> Report:
+    return wp.verify(kernel, given=given)
+
+
+def verdict(kernel: wp.Kernel, name: str, given: str) -> Verdict:
+    return judge(kernel, given)[name].verdict
+
+
+# -- what barriers order ---------------------------------------------------------------------------
 
 
 @wp.kernel
-def guarded_by_a_barrier(x: wp.array(dtype=int), y: wp.array(dtype=int)):
+def of_the_block_before(x: wp.array(dtype=int), y: wp.array(dtype=int)):
     i = wp.tid()
     x[i] = 1
     wp.block_sync()
@@ -17,42 +29,282 @@ def guarded_by_a_barrier(x: wp.array(dtype=int), y: wp.array(dtype=int)):
         y[i] = x[i - 1]
 
 
+def test_barriers_do_not_order_blocks() -> None:
+    assert not verdict(of_the_block_before, "races", "dim == x.shape and dim == y.shape").is_proof
+
+
 @wp.kernel
-def harmless_but_for_the_barrier(x: wp.array(dtype=int)):
+def of_the_own_block(x: wp.array(dtype=int), y: wp.array(dtype=int)):
     i = wp.tid()
     x[i] = 1
+    wp.block_sync()
+    if wp.thread_index() > 0:
+        y[i] = x[i - 1]
+
+
+def test_barriers_order_the_threads_of_a_block() -> None:
+    given = "dim == x.shape and dim == y.shape"
+    assert verdict(of_the_own_block, "races", given).is_proof
+
+
+@wp.kernel
+def mirrored(x: wp.array(dtype=int)):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    s[t] = x[wp.tid()]
+    x[wp.tid()] = s[63 - t]
+
+
+@wp.kernel
+def overwritten(x: wp.array(dtype=int)):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    s[t] = x[wp.tid()]
+    wp.block_sync()
+    s[t] = s[63 - t]
+
+
+@pytest.mark.parametrize("kernel", [mirrored, overwritten], ids=lambda k: k.key)
+def test_races_in_shared_memory_are_refuted(kernel: wp.Kernel) -> None:
+    given = "block_dim == 64 and dim[0] == 128 and dim == x.shape"
+    assert verdict(kernel, "races", given) is Verdict.REFUTED
+
+
+@wp.kernel
+def tickets(x: wp.array(dtype=int), out: wp.array(dtype=int)):
+    count = wp.shared_array(1, int)
+    if wp.thread_index() == 0:
+        count[0] = 0
+    wp.block_sync()
+    p = wp.atomic_add(count, 0, 1)
+    if p >= 0 and p < out.shape[0]:
+        out[p] = wp.tid()
+
+
+def test_tickets_of_different_blocks_are_equal() -> None:
+    assert not verdict(tickets, "races", "dim == x.shape").is_proof
+
+
+# -- divergence ------------------------------------------------------------------------------------
+
+
+@wp.kernel
+def late(x: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    if i >= n:
+        return
+    wp.block_sync()
+    x[i] = 0
+
+
+@wp.kernel
+def by_content(x: wp.array(dtype=int)):
+    i = wp.tid()
     if x[i] > 0:
         wp.block_sync()
 
 
 @wp.kernel
-def block_vote(x: wp.array(dtype=int)):
+def by_warp(x: wp.array(dtype=int)):
     i = wp.tid()
-    if wp.any(x[i] > 0, scope="block"):
-        x[i] = 2
+    if wp.any(x[i] > 0, scope="warp"):
+        wp.block_sync()
 
 
 @wp.kernel
-def race_in_shared_memory(x: wp.array(dtype=int)):
+def by_block(x: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    if n > 3 and wp.block_index() < n:
+        wp.block_sync()
+    if wp.any(x[i] > 0, scope="block"):
+        wp.block_sync()
+
+
+@pytest.mark.parametrize("kernel", [late, by_content, by_warp], ids=lambda k: k.key)
+def test_threads_that_part_before_a_barrier(kernel: wp.Kernel) -> None:
+    report = judge(kernel, "dim == x.shape")
+    assert not report["divergence"].verdict.is_proof
+    assert not report["races"].verdict.is_proof
+
+
+def test_what_is_the_same_for_a_block_parts_nobody() -> None:
+    assert verdict(late, "divergence", "dim == x.shape") is Verdict.REFUTED
+    assert verdict(by_block, "divergence", "dim == x.shape") is Verdict.PROVED
+
+
+# -- loops -----------------------------------------------------------------------------------------
+
+
+@wp.kernel
+def rounds(x: wp.array(dtype=int), n: int):
     s = wp.shared_array(64, int)
     t = wp.thread_index()
-    s[t] = t
+    for k in range(n):
+        s[t] = k
+        wp.block_sync()
+        x[wp.tid()] = s[63 - t]
+        wp.block_sync()
+
+
+@wp.kernel
+def one_barrier(x: wp.array(dtype=int), n: int):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    for k in range(n):
+        s[t] = k
+        wp.block_sync()
+        x[wp.tid()] = s[63 - t]
+
+
+@wp.kernel
+def before_the_loop(x: wp.array(dtype=int), n: int):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    s[t] = 0
+    for _k in range(n):
+        x[wp.tid()] = s[63 - t]
+        wp.block_sync()
+
+
+@wp.kernel
+def after_the_loop(x: wp.array(dtype=int), n: int):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    s[t] = 0
+    for k in range(n):
+        wp.block_sync()
+        s[t] = k
     x[wp.tid()] = s[63 - t]
 
 
+@wp.kernel
+def sometimes(x: wp.array(dtype=int), n: int):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    for k in range(n):
+        s[t] = k
+        if k % 2 == 0:
+            wp.block_sync()
+        x[wp.tid()] = s[63 - t]
+
+
+@wp.kernel
+def own_rounds(x: wp.array(dtype=int)):
+    i = wp.tid()
+    for _k in range(x[i]):
+        wp.block_sync()
+        x[i] = 0
+
+
+LOOP = "block_dim == 64 and dim[0] == 128 and dim == x.shape"
+
+
+def test_a_loop_with_two_barriers_is_free_of_races() -> None:
+    report = judge(rounds, f"{LOOP} and n >= 0")
+    assert report["races"].verdict is Verdict.PROVED
+    assert report["divergence"].verdict is Verdict.PROVED
+    assert report["initialised"].verdict is Verdict.PROVED
+
+
 @pytest.mark.parametrize(
-    ("kernel", "reason"),
-    [
-        (guarded_by_a_barrier, "wait for each other"),
-        (harmless_but_for_the_barrier, "wait for each other"),
-        (block_vote, "wait for each other"),
-        (race_in_shared_memory, "shared memory"),
-    ],
+    "kernel", [one_barrier, before_the_loop, after_the_loop], ids=lambda k: k.key
 )
-def test_they_are_not_judged(kernel: wp.Kernel, reason: str) -> None:
-    report = wp.verify(kernel)
-    assert report.verdict is Verdict.UNKNOWN
-    assert reason in str(report)
+def test_every_barrier_of_a_loop_is_missed(kernel: wp.Kernel) -> None:
+    assert verdict(kernel, "races", f"{LOOP} and n == 2") is Verdict.REFUTED
+    assert not verdict(kernel, "races", f"{LOOP} and n >= 0").is_proof
+
+
+@pytest.mark.parametrize("kernel", [sometimes, own_rounds], ids=lambda k: k.key)
+def test_barriers_that_not_every_iteration_has(kernel: wp.Kernel) -> None:
+    assert not verdict(kernel, "races", LOOP).is_proof
+    assert not verdict(kernel, "divergence", LOOP).is_proof
+
+
+@wp.kernel
+def faulting(x: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    k = 0
+    while k < n:
+        wp.block_sync()
+        k += 64 // x[i]
+    wp.block_sync()
+    x[k - n] = 1
+
+
+@wp.kernel
+def faulting_in_few(x: wp.array(dtype=int), y: wp.array(dtype=int)):
+    i = wp.tid()
+    k = 0
+    while k < 3:
+        wp.block_sync()
+        x[i] = 3 // x[i]
+        k += 1
+    y[k - 3] = 1
+
+
+def test_a_fault_of_another_thread_ends_a_while() -> None:
+    assert not verdict(faulting, "bounds", "dim == x.shape").is_proof
+    report = judge(faulting_in_few, "dim == x.shape and y.shape[0] >= 1")
+    assert report["division"].verdict is not Verdict.PROVED
+    assert not report["bounds"].verdict.is_proof
+    alone = wp.verify(
+        faulting_in_few, given="dim == x.shape and y.shape[0] >= 1", properties="bounds"
+    )
+    assert not alone.proved
+
+
+# -- what shared arrays hold -----------------------------------------------------------------------
+
+
+@wp.kernel
+def half(x: wp.array(dtype=int)):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    if t < 32:
+        s[t] = x[wp.tid()]
+    wp.block_sync()
+    x[wp.tid()] = s[63 - t]
+
+
+@wp.kernel
+def all_of_them(x: wp.array(dtype=int)):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    s[63 - t] = x[wp.tid()]
+    wp.block_sync()
+    x[wp.tid()] = s[t]
+
+
+@wp.kernel
+def by_rows(x: wp.array(dtype=int)):
+    s = wp.shared_array((4, 16), int)
+    t = wp.thread_index()
+    s[t // 16, t % 16] = x[wp.tid()]
+    wp.block_sync()
+    x[wp.tid()] = s[t % 4, t // 4]
+
+
+@wp.kernel
+def too_early(x: wp.array(dtype=int)):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    x[wp.tid()] = s[t]
+    s[t] = 0
+
+
+def test_elements_are_written_before_they_are_read() -> None:
+    assert verdict(half, "initialised", LOOP) is Verdict.REFUTED
+    assert verdict(too_early, "initialised", LOOP) is Verdict.REFUTED
+    assert verdict(all_of_them, "initialised", LOOP) is Verdict.PROVED
+    assert verdict(by_rows, "initialised", LOOP) is Verdict.PROVED
+
+
+def test_the_last_block_may_be_smaller() -> None:
+    part = "block_dim == 64 and dim[0] == 100 and dim == x.shape"
+    assert verdict(all_of_them, "initialised", part) is Verdict.REFUTED
+
+
+# -- exchange and launches -------------------------------------------------------------------------
 
 
 @wp.kernel
@@ -62,6 +314,22 @@ def exchange(x: wp.array(dtype=int)):
 
 
 def test_what_another_thread_gives_may_be_anything() -> None:
-    report = wp.verify(exchange)
-    (races,) = (p for p in report.properties if p.name == "races")
-    assert races.verdict is Verdict.UNKNOWN
+    assert judge(exchange, "dim == x.shape")["races"].verdict is Verdict.UNKNOWN
+
+
+@wp.kernel(safety="strict")
+def strict_block(x: wp.array(dtype=int)):
+    i = wp.tid()
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    s[t] = x[i]
+    wp.block_sync()
+    x[i] = s[t] + 1
+
+
+def test_strict_launches_are_judged_for_their_blocks() -> None:
+    x = wp.zeros(128, dtype=int)
+    wp.launch(strict_block, dim=128, inputs=[x], block_dim=64)
+    assert x.list() == [1] * 128
+    with pytest.raises(wp.ProofError):
+        wp.launch(strict_block, dim=128, inputs=[x], block_dim=128)

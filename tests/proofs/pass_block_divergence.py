@@ -1,0 +1,11 @@
+# Proved.
+# Where dim == a.shape
+import heald as wp
+
+
+@wp.kernel
+def clear(a: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    if wp.block_index() < n:
+        wp.block_sync()
+        a[i] = 0
