@@ -96,7 +96,9 @@ def __getattr__(name: str) -> Any:
     else:
         value = importlib.import_module("heald.api.builtins").find_builtin(name)
         if value is None:
-            raise AttributeError(f"module 'heald' has no attribute {name!r}")
+            near = importlib.import_module("heald.frontend.session").near_miss(name, __dir__())
+            meant = f"; did you mean {near}?" if near and not name.startswith("_") else ""
+            raise AttributeError(f"module 'heald' has no attribute {name!r}{meant}")
     globals()[name] = value
     return value
 

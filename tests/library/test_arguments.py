@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from library.harness import Typed, evaluate
 
+import heald as wp
 from heald.diagnostics import CompileError
 from heald.types import Scalar, Type, Vector, b1, f16, f32, f64, i32, i64, u8
 
@@ -108,3 +109,30 @@ def test_predicates_of_composites() -> None:
     assert value("wp.isnan(x0)", b1, v) == [False, True, False]
     assert value("wp.isinf(x0)", b1, v) == [False, False, True]
     assert value("wp.isfinite(x0)", b1, v) == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("normalise", "'normalize'"), ("sine", "'sin'"), ("quat_rot", "'quat_rotate'")],
+)
+def test_names_that_do_not_exist_have_a_hint(name: str, near: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; did you mean .*{near}"):
+        getattr(wp, name)
+    with pytest.raises(AttributeError, match=r"has no attribute '__sine__'$"):
+        getattr(wp, "__sine__")  # noqa: B009 - Python asks for such names
+
+
+@pytest.mark.parametrize(
+    ("call", "signature"),
+    [
+        (lambda: wp.sin(wp.vec3(1.0, 2.0, 3.0)), "it accepts sin(x: float32)"),
+        (lambda: wp.dot(wp.vec3(), wp.vec2()), "it accepts dot(a: vector(length=N"),
+        (lambda: wp.lerp(1.0, 2.0), "it accepts lerp(a: Float, b: Float, t: Float)"),
+        (lambda: wp.cross(wp.vec3(), 1.0), "it accepts cross("),
+        (lambda: wp.bit_count(1.0), "it accepts bit_count("),
+    ],
+)
+def test_wrong_types_lengths_and_counts_list_what_is_accepted(call: Any, signature: str) -> None:
+    with pytest.raises(wp.TypingError) as caught:
+        call()
+    assert signature in str(caught.value)

@@ -1,5 +1,6 @@
 """The table of builtins: what it holds, and that every overload compiles as its signature says."""
 
+import importlib
 import re
 
 import pytest
@@ -8,7 +9,19 @@ from library.instances import RESOURCES, Instance, instances
 from heald.frontend import lower_call
 from heald.library import matrix, quaternion, transform
 from heald.library.language import float32
-from heald.library.registry import Exact, NonZero, Overload, builtin, load_topics, lookup
+from heald.library.registry import (
+    Below,
+    Exact,
+    Interval,
+    NonZero,
+    Overload,
+    Scaled,
+    Ulp,
+    Unit,
+    builtin,
+    load_topics,
+    lookup,
+)
 
 OVERLOADS = [(name, record) for name, b in load_topics().items() for record in b.records]
 
@@ -34,6 +47,21 @@ def test_every_builtin_has_a_text_and_an_example(name: str) -> None:
     assert re.match(r"\S.*", first.doc), f"{name}: the first overload carries the text for all"
     if name not in ("identity", "cast"):  # arguments known at compile time: not from Python
         assert f"wp.{name}(" in first.doc.partition(">>>")[2]
+
+
+@pytest.mark.parametrize(("name", "record"), OVERLOADS, ids=lambda v: getattr(v, "name", ""))
+def test_every_overload_says_what_it_promises(name: str, record: Overload) -> None:
+    """Group, accuracy, for what, and against what: what is named is there."""
+    assert record.group
+    assert record.group[0].isupper()
+    assert isinstance(record.accuracy, Exact | Ulp | Scaled)
+    parameters = record.function.__code__.co_varnames[: record.function.__code__.co_argcount]
+    assert record.domain.keys() <= set(parameters)
+    for rule in record.domain.values():
+        assert isinstance(rule, Interval | Below | NonZero | Unit)
+    if record.reference is not None:
+        module, _, function = record.reference.rpartition(".")
+        assert callable(getattr(importlib.import_module(module), function))
 
 
 def test_registering_checks_parameter_names() -> None:

@@ -125,7 +125,7 @@ def cos(x: float32) -> float32:
     return _flip(m.fcos_approx(_cosine(r), r), shifted)
 
 
-@fast(trigonometric.tan, accuracy=Tolerance(2.0**-14), domain={"x": Interval(-1.5, 1.5)})
+@fast(trigonometric.tan, accuracy=Tolerance(2.0**-14, 2.0**-18), domain={"x": Interval(-1.5, 1.5)})
 def tan(x: float32) -> float32:
     """Sine by cosine, so the relative error grows towards the poles."""
     n = m.fma(x, ONE_OVER_PI32, ROUND32) - ROUND32
