@@ -148,6 +148,44 @@ def one_thread_each(v: wp.array(dtype=int)):
     v[i] = s[0] + wp.reduce_sum(v[i]) + wp.shuffle_down(v[i], 1) + wp.block_index()
 
 
+@wp.kernel
+def updates(v: wp.array(dtype=int), w: wp.array(dtype=float)):
+    i = wp.tid()
+    t = wp.thread_index()
+    s = wp.shared_array((7, 4), int)
+    f = wp.shared_array(4, float)
+    b = wp.shared_array(4, wp.bool)
+    if t < 7:
+        for k in range(4):
+            s[t, k] = 60 * (k % 2)
+    if t < 4:
+        f[t] = 0.5
+        b[t] = False
+    wp.block_sync()
+    row = s[t % 2]
+    row[0] += v[i]
+    row[1] -= v[i]
+    wp.atomic_max(s, 2, 0, v[i])
+    wp.atomic_min(s, 3, 1, v[i])
+    s[4, t % 4] |= v[i]
+    s[5, t % 4] ^= v[i]
+    s[6, 1] &= v[i] | 8
+    wp.atomic_max(f, t % 4, w[i])
+    if v[i] > 40:
+        b[t % 4] |= True
+    if t == 0:
+        wp.atomic_exch(s, 2, 2, v[i])
+        wp.atomic_cas(s, 2, 3, 60, v[i])
+    wp.block_sync()
+    x = 0
+    for k in range(7):
+        x = x * 3 + s[k, t % 4]
+    if b[t % 4]:
+        x += 1
+    v[i] = x
+    w[i] = f[t % 4]
+
+
 def halves(*shape: int) -> Any:
     return (floats(*shape) * 8).astype(np.float16)
 
@@ -169,5 +207,6 @@ FEATURES = {
     "returns": Case(returns, 64, 32, {"v": ints(64), "n": 4}),
     "nested_masks": Case(nested_masks, 130, 50, {"v": ints(130)}),
     "own_arrays": Case(own_arrays, 100, 40, {"v": ints(100)}),
+    "updates": Case(updates, 100, 40, {"v": ints(100), "w": floats(100)}),
     "one_thread_each": Case(one_thread_each, 5, 1, {"v": ints(5)}),
 }

@@ -15,12 +15,11 @@ from blocks.test_random import load
 from unit.frontend.harness import lower
 
 from heald.interp import ArrayView, run
-from heald.ir import Kernel, check, equal, parse, to_text, walk
+from heald.ir import Kernel, equal, parse, to_text, walk
 from heald.ops import TABLE
 from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
-from heald.passes.pipelines import BLOCKS
+from heald.passes.pipelines import BLOCKS, PHASES
 from heald.passes.place_barriers import place_barriers
-from heald.passes.split_phases import split_phases
 from heald.types import Array
 
 SEEDS = range(100, 110)
@@ -32,8 +31,7 @@ def stages(kernel: Any) -> tuple[Kernel, Kernel, Kernel]:
     guarded = guard(placed)
     lowered = run_pipeline(guarded, SCALAR_CPU, check=True)
     voting = run_pipeline(lowered, BLOCKS, check=True)
-    phases = split_phases(voting)
-    check(phases, TABLE)
+    phases = run_pipeline(voting, PHASES, check=True)
     return lowered, voting, phases
 
 

@@ -1,7 +1,8 @@
 """Atomic ops: one instruction where LLVM means the same, else a loop around compare-and-exchange.
 
 All are relaxed (``monotonic``): WIR orders memory between launches and at barriers only.  An atomic
-needs its element at natural alignment, which the launch path checks.
+needs its element at natural alignment, which the launch path checks.  Shared arrays of CPUs need
+none: one core runs a block.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ from heald.codegen.memory import (
     from_bits,
     guarded,
     indices_of,
+    load_scalar,
     places_of,
+    store_scalar,
     to_bits,
 )
 from heald.codegen.spelling import bits_type, literal, scalar_type
 from heald.diagnostics import InternalError
-from heald.ir import Op
+from heald.ir import Op, Value
 from heald.ops import TABLE
 from heald.ops.lowering import lower_op
-from heald.types import Scalar, b1, f16, f32, f64, size_of
+from heald.ops.updates import updating_op
+from heald.types import Array, Scalar, b1, f16, f32, f64, size_of
 
 # What LLVM's instruction does exactly as WIR means it, by atomic and kind of type.
 _DIRECT = {
@@ -38,16 +42,6 @@ _DIRECT = {
     **{(name, kind): name for name in ("and", "or", "xor") for kind in "iu"},
     **{("exch", kind): "xchg" for kind in "iu"},
 }
-# Otherwise: the value op that makes the new value of the old one and the operand.
-_COMBINED = {
-    ("add", "f"): "fadd",
-    ("sub", "f"): "fsub",
-    ("min", "f"): "fmin",
-    ("max", "f"): "fmax",
-    ("and", "b"): "iand",
-    ("or", "b"): "ior",
-    ("xor", "b"): "ixor",
-}
 _SIZE_BITS, _LARGE = 0x7FFFFFFF, (127 - 100) << 23
 """Of the bits of a float32: those of its size, and the size 2^-100."""
 
@@ -59,14 +53,30 @@ def emit_atomic(body: Body, op: Op) -> None:
 
     values = body.scalars(op.operands[1 + len(index) :])
 
+    alone = not body.gpu and _is_of_a_block(op.operands[0]) and op.name != "atomic_cas"
+
     def run() -> tuple[str]:
         place = address(body, array, places_of(body, op), offset)
         if body.gpu and op.attrs.get("warp") is True:
             update_by_warp(body, op, scalar, place, values[0])
             return (literal(scalar, 0),)
+        if alone:
+            return (_update_alone(body, op, scalar, place, values),)
         return (update(body, op, scalar, place, values),)
 
     body.names[op.result] = guarded(body, op, array, index, run, [scalar])
+
+
+def _is_of_a_block(array: Value) -> bool:
+    return isinstance(array.type, Array) and array.type.space == "shared"
+
+
+def _update_alone(body: Body, op: Op, t: Scalar, place: str, values: Sequence[str]) -> str:
+    """On a CPU one core runs a block, whose threads take turns: nobody comes between."""
+    kind = op.name.removeprefix("atomic_")
+    old = load_scalar(body, t, place, frozen=True)
+    store_scalar(body, t, _next_value(body, op, kind, t, old, values), place)
+    return old
 
 
 def update(body: Body, op: Op, t: Scalar, place: str, values: Sequence[str]) -> str:
@@ -135,8 +145,8 @@ def _next_value(body: Body, op: Op, kind: str, t: Scalar, old: str, values: Sequ
     if kind == "cas":
         same = w.ins(f"icmp eq i1 {old}, {values[0]}")
         return w.ins(f"select i1 {same}, i1 {value}, i1 {old}")
-    name = _COMBINED.get((kind, t.kind))
-    if name is None:
+    name = updating_op(op.name, t)
+    if not name:
         raise InternalError(f"{op.name} of {t}")
     combine = Op(name, (op.result, op.operands[-1]), op.results)
     return lower_op(TABLE[name], w, combine, old, value)

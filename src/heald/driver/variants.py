@@ -15,8 +15,7 @@ from heald.passes.coalesce import coalesce
 from heald.passes.coarsen import coarsen
 from heald.passes.meetings import shares_block
 from heald.passes.own_updates import own_updates
-from heald.passes.pipelines import BLOCKS, WARPS, WIDE_CPU
-from heald.passes.split_phases import split_phases
+from heald.passes.pipelines import BLOCKS, PHASES, WARPS, WIDE_CPU
 from heald.passes.warp_reduce import warp_reduce
 
 _REDUCES = 80
@@ -92,6 +91,6 @@ def compile_variant(lowered: Kernel, condition: LaunchCondition) -> Artifact:
         DeviceError: this processor is not supported.
     """
     if shares_block(lowered):
-        blocks = run_pipeline(lowered, (split_phases,), check=config.check, trace=trace())
+        blocks = run_pipeline(lowered, PHASES, check=config.check, trace=trace())
         return build(lowered, host_target(), blocks=blocks, condition=condition)
     return build(lowered, host_target(), wide=widen(lowered), condition=condition)

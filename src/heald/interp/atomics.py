@@ -25,21 +25,11 @@ from heald.interp.memory import Lanes
 from heald.interp.values import Datum, Mask, pick, spread
 from heald.ir import Op, Value
 from heald.ops import TABLE
+from heald.ops.updates import updating_op
 from heald.types import Scalar, leaves
 
 Combine = Callable[..., Lanes]
 """Old values and operands to new values."""
-
-# By kind of the scalar type (b, i, u, f): the value op that gives the new value.
-_MEANING: Mapping[str, Mapping[str, str]] = {
-    "atomic_add": {"i": "iadd", "u": "iadd", "f": "fadd"},
-    "atomic_sub": {"i": "isub", "u": "isub", "f": "fsub"},
-    "atomic_min": {"i": "smin", "u": "umin", "f": "fmin"},
-    "atomic_max": {"i": "smax", "u": "umax", "f": "fmax"},
-    "atomic_and": {"b": "iand", "i": "iand", "u": "iand"},
-    "atomic_or": {"b": "ior", "i": "ior", "u": "ior"},
-    "atomic_xor": {"b": "ixor", "i": "ixor", "u": "ixor"},
-}
 
 # numpy's own loops that apply operands one after another, where no old value is read.
 _IN_ORDER: Mapping[str, np.ufunc] = {
@@ -105,7 +95,7 @@ def change(
     old_is_read: bool,
 ) -> Lanes | None:
     """Apply an atomic at positions of ``cells`` in turn; the old values, if they are read."""
-    value_op = _MEANING.get(name, {}).get(t.kind, "")
+    value_op = updating_op(name, t)
     if not old_is_read and len(position) > 1:
         if name == "atomic_exch":
             cells[position] = operands[0]

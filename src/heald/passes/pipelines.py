@@ -21,6 +21,7 @@ from heald.passes.hoist_loop_invariants import hoist_loop_invariants
 from heald.passes.normalise_exits import normalise_exits
 from heald.passes.prune_carried import prune_carried
 from heald.passes.scalarise import scalarise
+from heald.passes.split_phases import split_phases
 from heald.passes.unroll_loops import unroll_loops
 from heald.passes.warp_reduce import warp_reduce
 
@@ -73,6 +74,10 @@ BLOCKS: tuple[Pass, ...] = (
     drop_dead,
 )
 """After ``SCALAR_CPU`` where threads of a block meet or share memory, for every device."""
+
+
+PHASES: tuple[Pass, ...] = (split_phases,)
+"""After ``BLOCKS`` on CPUs, where one core runs a block."""
 
 
 def pass_name(function: Pass) -> str:
