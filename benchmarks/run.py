@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
 ROUNDS = {"full": 15, "quick": 5, "tiny": 1}
-SUITES = ("cpu", "library", "verify")
+SUITES = ("cpu", "gpu", "library", "verify")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,6 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for figure in _figures(options, started):
         print(figure.row(), flush=True)
         figures.append(figure)
+    if options.suite == "gpu" and not options.no_tests:
+        from benchmarks.gpu_tests import run_tests  # noqa: PLC0415
+
+        started["tests"] = run_tests(min(options.threads, 16))
     started["load_average_after"] = os.getloadavg()
     report = {**started, "figures": [figure.record() for figure in figures]}
     path = options.out or RESULTS / f"{options.suite}.json"
@@ -59,6 +63,8 @@ def _parser() -> argparse.ArgumentParser:
         help="what decides: the wall, or on a shared machine processor time by thread",
     )
     parser.add_argument("--peers", metavar="PYTHON", help="an interpreter with numba and warp-lang")
+    parser.add_argument("--no-tests", action="store_true", help="gpu: figures only")
+    parser.add_argument("--commit", default=None, help="where the tree is no checkout")
     parser.add_argument("--no-cpp", action="store_true", help="without C++")
     parser.add_argument("--out", type=Path, help="where the report goes")
     parser.add_argument("--strict", action="store_true", help="fail where a figure does")
@@ -87,7 +93,7 @@ def _environment(options: argparse.Namespace) -> dict[str, Any]:
         "threads": options.threads,
         "clock": options.clock,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": _git("rev-parse", "HEAD"),
+        "commit": options.commit or _git("rev-parse", "HEAD"),
         "changed_files": _git("status", "--porcelain", "--", "src").splitlines(),
         "machine": {
             "processor": _processor(),
@@ -125,6 +131,11 @@ def _figures(options: argparse.Namespace, started: dict[str, Any]) -> Iterator[A
         from benchmarks import verify  # noqa: PLC0415 - it loads what reads the settings above
 
         yield from verify.figures(options.size, options.clock)
+        return
+    if options.suite == "gpu":
+        from benchmarks import gpu  # noqa: PLC0415
+
+        yield from gpu.figures(options.size, options.only, started)
         return
     # They load what reads the settings above.
     from benchmarks import costs, cpu, library  # noqa: PLC0415
