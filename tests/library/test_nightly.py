@@ -1,16 +1,22 @@
-"""Every float32 number through every function of one, and very many pairs: `pytest -m nightly`.
+"""Every float32 number through every function of one, very many pairs, and PTX of everything:
+`pytest -m nightly`.
 
 The result in float64 is that of the float64 overload, which ``test_accuracy`` compares with mpmath.
 """
 
 import linecache
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from library.test_devices import batches, kernel_for
+from unit.codegen.test_nvptx import PTXAS, assemble, check_exact
 
 import heald as wp
+from heald.codegen import ptx_text
+from heald.driver.variants import Choice
 from heald.frontend import machine as m
 from heald.library.registry import Overload, Ulp, load_topics
 from heald.types import f32
@@ -131,3 +137,16 @@ def test_pairs(name: str) -> None:
 def test_functions_are_found() -> None:
     assert {"sin", "erfc", "rsqrt", "precise_log"} <= single(1).keys()
     assert single(2).keys() == {"atan2", "pow", "precise_atan2"}
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_ptx_of_every_instance_is_exact(part: int, tmp_path: Path) -> None:
+    """Nothing approximates, flushes or fuses, and ptxas takes it where there is one."""
+    texts = []
+    for batch in batches()[part::8]:
+        kernel = kernel_for(batch)
+        program = kernel.program(kernel.concrete_types())
+        texts.append(ptx_text(program.lowered(Choice(unit=True)), entry="k"))
+        check_exact(texts[-1])
+    if PTXAS is not None:
+        assemble(texts, tmp_path)
