@@ -163,7 +163,11 @@ def _destroy_now(gpu: Gpu, handle: ctypes.c_void_p) -> None:
         call.attempt("cuGraphExecDestroy", handle)
 
 
-def capture_begin(device: DeviceLike = None, stream: Stream | None = None) -> None:
+def capture_begin(
+    device: DeviceLike = None,
+    stream: Stream | None = None,
+    force_module_load: bool | None = None,
+) -> None:
     """Record what is given to a stream into a graph from now on, instead of doing it.
 
     Code of kernels is compiled and loaded as always.  Arrays that are made meanwhile belong to the
@@ -172,6 +176,7 @@ def capture_begin(device: DeviceLike = None, stream: Stream | None = None) -> No
     Args:
         device: the GPU; the current device by default.
         stream: what to capture; the current stream of the device by default.
+        force_module_load: accepted, without effect: code may be loaded inside a capture.
 
     Raises:
         DeviceError: the device is no GPU (H0805), or the stream is being captured already (H0811).
@@ -228,13 +233,19 @@ class ScopedCapture:
     Args:
         device: as for :func:`capture_begin`.
         stream: as for :func:`capture_begin`.
+        force_module_load: as for :func:`capture_begin`.
 
     Attributes:
         device: the GPU.
         graph: what was captured; None before, and where the block has failed.
     """
 
-    def __init__(self, device: DeviceLike = None, stream: Stream | None = None) -> None:
+    def __init__(
+        self,
+        device: DeviceLike = None,
+        stream: Stream | None = None,
+        force_module_load: bool | None = None,
+    ) -> None:
         self.stream = _stream(device, stream)
         self.device: Device = self.stream.device
         self.graph: Graph | None = None

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _FAULT_HEAD = struct.Struct("<6q")
 _SLOT = struct.Struct("<10q")
-_NO_FAULT = struct.pack("<4q", abi.NO_THREAD, 0, 0, 0)
+_NO_FAULT = struct.pack("<5q", abi.NO_THREAD, 0, 0, 0, 0)
 _LOG = struct.Struct("<7q")
 _PORTABLE_AND_MAPPED, _FLAG_SIZE = 3, 8
 _LAST_NUMBER = (1 << 32) - 1
@@ -233,16 +233,16 @@ class Queue:
         while self._flag.value:
             self._flag.value = 0
             head = _get(self._gpu, self._faults, _FAULT_HEAD.size)
-            key, count, used, owner, others, _ = _FAULT_HEAD.unpack(head.tobytes())
+            key, count, used, owner, _, others = _FAULT_HEAD.unpack(head.tobytes())
             more, self._others = others - self._others, others
             notes = []
             if more:
                 threads = "1 thread" if more == 1 else f"{more:,} threads"
                 notes.append(Note(f"{threads} of other launches faulted too, before it was told"))
+            slots = min(used, abi.GPU_FAULT_SLOTS) * abi.GPU_FAULT_SLOT_SIZE
+            data = _get(self._gpu, self._faults + abi.GPU_FAULT_HEAD, slots)
+            _put(self._gpu, self._faults, _NO_FAULT)
             if owner:
-                slots = min(used, abi.GPU_FAULT_SLOTS) * abi.GPU_FAULT_SLOT_SIZE
-                data = _get(self._gpu, self._faults + abi.GPU_FAULT_HEAD, slots)
-                _put(self._gpu, self._faults, _NO_FAULT)
                 found.append(self._error(owner, decode_fault(key, count, data.tobytes()), notes))
             elif more:
                 found.append(KernelFault(f"{more:,} threads of a launch faulted meanwhile"))
