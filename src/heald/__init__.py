@@ -33,6 +33,7 @@ _PLACES = {
     "api.function": "func Function",
     "api.struct": "struct",
     "api.verify": "verify",
+    "api.sequence": "verify_sequence",
     "api.launch": "launch",
     "api.command": "Launch",
     "api.options": "init set_module_options get_module_options load_module force_load "

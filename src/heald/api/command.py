@@ -76,6 +76,11 @@ class Launch:
         """Launch extents."""
         return self._state.dims
 
+    def recorded(self) -> tuple[Program, tuple[Argument, ...]]:
+        """What it runs, and with what."""
+        state = self._state
+        return state.program, state.arguments
+
     def launch(self, stream: Stream | None = None) -> None:
         """Run every thread, and wait for it but on a GPU.
 

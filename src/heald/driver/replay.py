@@ -9,9 +9,8 @@ nothing in a launch without barriers orders them.
 from __future__ import annotations
 
 import mmap
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
 from typing import Any
@@ -20,18 +19,16 @@ import numpy as np
 
 from heald.artifact import Fault, FaultKind, Symbol
 from heald.diagnostics import HealdError, InternalError
+from heald.driver.observing import Ledger, conflict, observe
 from heald.driver.promised import ends_of, first_broken, sizes_of
 from heald.interp import ArrayView, run
-from heald.interp.faults import Journal
-from heald.interp.lanes import Group, Launch, prepare
-from heald.interp.memory import ArrayValue, Lanes, Memory, c_strides
-from heald.interp.serial import run_thread
-from heald.interp.values import Datum
-from heald.ir import MEMORY, Kernel, Op, Value, op_ids, walk
+from heald.interp.lanes import prepare
+from heald.interp.memory import c_strides
+from heald.ir import Kernel, op_ids
 from heald.ops import CLAIMS, PROMISES, role_of
 from heald.passes.contracts import assert_roles
 from heald.passes.meetings import shares_block
-from heald.proof import Content, Suspect, used_leaves
+from heald.proof import Content, Suspect
 from heald.proof.contracts import NOTHING, Promises
 from heald.types import Array, Element, Leaf, Scalar, leaf_offsets, leaves, size_of
 
@@ -108,139 +105,6 @@ class Misbehaviour:
 
 class TooLarge(HealdError):
     """A launch that does not fit into this process."""
-
-
-# -- memory ----------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Touch:
-    """What one thread did to a number in memory."""
-
-    op: int
-    read: bool = False
-    atomic: bool = False
-    written: set[bytes] | None = None
-
-
-class _Ledger:
-    """Who touched which number.
-
-    Arguments do not overlap and are accessed leaf by leaf, so an address and its memory tell
-    numbers apart.  ``ignored`` counts down the leaves of a load: those that are not used are not
-    entered.
-    """
-
-    def __init__(self) -> None:
-        self.thread = 0
-        self.op = -1
-        self.ignored: list[bool] = []
-        self.numbers: dict[tuple[int, int], dict[int, _Touch]] = {}
-
-    def touch(self, parameter: int, address: Lanes) -> _Touch:
-        by_thread = self.numbers.setdefault((parameter, int(address[0])), {})
-        found = by_thread.get(self.thread)
-        if found is None:
-            found = by_thread[self.thread] = _Touch(self.op)
-        found.op = self.op
-        return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Watched(Memory):
-    """Memory that enters every access into a ledger; ``busy`` while it writes."""
-
-    parameter: int = 0
-    ledger: _Ledger = field(default_factory=_Ledger)
-    busy: list[bool] = field(default_factory=list)
-
-    def read(self, carrier: np.dtype[Any], address: Lanes) -> Lanes:
-        if not (self.ledger.ignored and self.ledger.ignored.pop()):
-            self.ledger.touch(self.parameter, address).read = True
-        return Memory.read(self, carrier, address)
-
-    def write(self, address: Lanes, numbers: Lanes) -> None:
-        touch = self.ledger.touch(self.parameter, address)
-        touch.written = (touch.written or set()) | {numbers.tobytes()}
-        self.busy.append(True)
-        Memory.write(self, address, numbers)
-        self.busy.clear()
-
-    def mark(self, carrier: np.dtype[Any], address: Lanes) -> None:
-        if not self.busy:  # an atomic: it alone marks what it changed by itself
-            self.ledger.touch(self.parameter, address).atomic = True
-        Memory.mark(self, carrier, address)
-
-
-# -- threads ---------------------------------------------------------------------------------------
-
-
-class _Observed(Group):
-    """A thread under observation: which op runs, and which results wrapped."""
-
-    __slots__ = ("_by_operands", "_ledger", "_unused", "_watch", "executed", "wraps")
-
-    def __init__(
-        self,
-        launch: Launch,
-        journal: Journal,
-        thread: int,
-        ledger: _Ledger,
-        watch: Mapping[Value, Op],
-        by_operands: Mapping[int, int],
-        unused: Mapping[int, Sequence[bool]],
-    ) -> None:
-        self._unused = unused
-        self._watch = watch
-        self._ledger = ledger
-        self._by_operands = by_operands
-        self.wraps: dict[int, tuple[int, int]] = {}
-        self.executed: set[int] = set()
-        super().__init__(launch, journal, np.array([thread], np.int64))
-
-    @property
-    def fuel_left(self) -> int:
-        """Loop iterations that are left for the threads to come."""
-        return self._fuel
-
-    def read(self, values: Iterable[Value]) -> list[Datum]:
-        number = self._by_operands.get(id(values))
-        if number is not None:
-            self._ledger.op = number
-            self._ledger.ignored = list(self._unused.get(number, ()))
-            self.executed.add(number)
-        return super().read(values)
-
-    def bind(self, values: Iterable[Value], data: Iterable[Datum]) -> None:
-        given = tuple(data)
-        names = tuple(values)
-        super().bind(names, given)
-        if len(names) == 1 and names[0] in self._watch:
-            op = self._watch[names[0]]
-            operands = [_integer(x) for x in super().read(op.operands)]
-            exact, found = _EXACT[op.name](*operands), _integer(given[0])
-            number = self.launch.ids[op]
-            if exact != found and number not in self.wraps:
-                self.wraps[number] = exact, found
-
-
-def _integer(data: Datum) -> int:
-    assert isinstance(data, np.ndarray)
-    return int(data[0])
-
-
-def _truncated(a: int, b: int) -> int:
-    return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_EXACT: Mapping[str, Callable[..., int]] = {
-    "iadd": operator.add,
-    "isub": operator.sub,
-    "imul": operator.mul,
-    "ineg": operator.neg,
-    "idiv": _truncated,
-    "shl": lambda a, b: a << (b % 64),
-}
 
 
 # -- arguments -------------------------------------------------------------------------------------
@@ -397,23 +261,11 @@ def _run(kernel: Kernel, case: Case, roles: Mapping[int, str], fuel: int) -> lis
     arguments = arguments_of(kernel, case)
     block = dict(case.suspect.numbers).get(Symbol("block"), _BLOCK)
     launch = prepare(kernel, case.suspect.dims, arguments, block, None, fuel)
-    ledger = _Ledger()
-    watched = [_watch(a, k, ledger) for k, a in enumerate(launch.arguments)]
-    launch = replace(launch, arguments=tuple(watched))
-    ids = op_ids(kernel)
-    by_operands = {id(op.operands): ids[op] for op in walk(kernel.body) if op.name in MEMORY}
-    watch = {op.results[0]: op for op in walk(kernel.body) if op.name in _EXACT and _counts(op)}
-    unused = {ids[op]: _unused(op, leaves) for op, leaves in used_leaves(kernel).items()}
+    ledger = Ledger()
     found: list[Misbehaviour] = []
     faulted: set[int] = set()
     with np.errstate(all="ignore"):
-        for thread in _threads(case.suspect):
-            journal = Journal(unchecked=False, stop_on_fault=False)
-            ledger.thread = thread
-            group = _Observed(launch, journal, thread, ledger, watch, by_operands, unused)
-            if not _ends(group):
-                break
-            launch = replace(launch, fuel=group.fuel_left)
+        for thread, journal, group in observe(kernel, launch, _threads(case.suspect), ledger):
             place = _coordinates(thread, case.suspect.dims)
             if journal.fault is not None:
                 faulted.add(thread)
@@ -459,37 +311,6 @@ def _run_blocks(
     return found
 
 
-def _ends(group: _Observed) -> bool:
-    """Run a thread; does it end before the fuel does?"""
-    try:
-        run_thread(group)
-    except HealdError as error:
-        if error.codes != ("H0708",):
-            raise
-        return False
-    return True
-
-
-def _unused(op: Op, used: frozenset[int]) -> list[bool]:
-    """For each leaf of a load, the last one first: is it of no interest?"""
-    return [k not in used for k in range(len(leaves(op.result.type)))][::-1]
-
-
-def _counts(op: Op) -> bool:
-    t = op.results[0].type
-    return isinstance(t, Scalar) and t.kind == "i"
-
-
-def _watch(data: Datum, number: int, ledger: _Ledger) -> Datum:
-    if isinstance(data, ArrayValue):
-        memories = tuple(_Watched(m.buffer, m.written, number, ledger) for m in data.memories)
-        return replace(data, memories=memories)
-    if isinstance(data, tuple):
-        parts = (_watch(part, number * 1000 + k, ledger) for k, part in enumerate(data))
-        return tuple(part for part in parts if not isinstance(part, tuple))
-    return data
-
-
 def _threads(suspect: Suspect) -> list[int]:
     """All threads where they are few, else the chosen ones, by linear index."""
     total = prod(suspect.dims)
@@ -517,20 +338,20 @@ def _fault(fault: Fault, place: tuple[int, ...], aspect: str) -> Misbehaviour:
     return Misbehaviour(kind, fault.op, (place,), index=fault.index, shape=fault.shape)
 
 
-def _races(ledger: _Ledger, faulted: set[int], dims: Sequence[int]) -> list[Misbehaviour]:
+def _races(ledger: Ledger, faulted: set[int], dims: Sequence[int]) -> list[Misbehaviour]:
     found: dict[tuple[int, int], Misbehaviour] = {}
     for (parameter, _), by_thread in ledger.numbers.items():
         touches = [(t, touch) for t, touch in by_thread.items() if t not in faulted]
         for k, (first, a) in enumerate(touches):
             for second, b in touches[k + 1 :]:
                 ops = min(a.op, b.op), max(a.op, b.op)
-                if ops not in found and _conflict(a, b):
+                if ops not in found and conflict(a, b):
                     threads = _coordinates(first, dims), _coordinates(second, dims)
                     found[ops] = Misbehaviour("races", a.op, threads, b.op, parameter)
     return list(found.values())
 
 
-def _broken(case: Case, arguments: Sequence[object], ledger: _Ledger) -> list[Misbehaviour]:
+def _broken(case: Case, arguments: Sequence[object], ledger: Ledger) -> list[Misbehaviour]:
     """Contracts of arrays that do not hold any more after the launch."""
     found = []
     lookup = sizes_of(case.suspect)
@@ -555,13 +376,3 @@ def _broken(case: Case, arguments: Sequence[object], ledger: _Ledger) -> list[Mi
                 )
                 break
     return found
-
-
-def _conflict(a: _Touch, b: _Touch) -> bool:
-    """Does one write plainly, or change atomically, what the other one touches plainly?"""
-    if a.written and b.written and not (a.read or b.read or a.atomic or b.atomic):
-        return len(a.written | b.written) > 1  # the same value twice is benign
-    plain = [touch.read or bool(touch.written) for touch in (a, b)]
-    if a.written or b.written:
-        return True
-    return (a.atomic and plain[1]) or (b.atomic and plain[0])

@@ -80,8 +80,16 @@ class Context:
         questions: how many the solver was asked.
     """
 
-    def __init__(self, request: Request, *, trust: str = "", vectors: bool = False) -> None:
+    def __init__(
+        self,
+        request: Request,
+        *,
+        trust: str = "",
+        vectors: bool = False,
+        terms: Terms | None = None,
+    ) -> None:
         self.request = request
+        self._maker = terms
         self.trust = trust
         self.vectors = vectors
         self.kernel = request.kernel
@@ -114,6 +122,7 @@ class Context:
             promises=self.request.promises,
             trusting=self.trust == "contents",
             sizes=self._sizes(),
+            terms=self._maker,
         )
         self.found = self.executor.run()
         self.invariants = ()
@@ -235,7 +244,9 @@ class Context:
         path, goal = item
         accepted = [self.claim(c) for c in stage.clauses]
         here = [*self.facts(), *accepted]
-        ways = conditions_for(self.terms, goal, path, ())
+        true, false = self.terms.true, self.terms.false
+        found = conditions_for(self.terms, goal, path, ())
+        ways = [[c for c in way if c is not true] for way in found if false not in way]
         for way in sorted(ways, key=lambda way: not self._suits_sizes([*here, *way])):
             clauses = [self.clause_of(c) for c in way]
             if not all(is_sensible(c, self.kernel.rank, usual=usual) for c in clauses):

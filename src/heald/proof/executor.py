@@ -64,6 +64,7 @@ class Executor:
         promises: contracts of parameters, which stores have to keep.
         trusting: whether contents are as contracts say, and promises in the body are kept.
         sizes: numbers that the launch is known to have.
+        terms: their maker, where other executions share it.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Executor:
         promises: Promises = NOTHING,
         trusting: bool = False,
         sizes: Mapping[Symbol, int] = _NO_SIZES,
+        terms: Terms | None = None,
     ) -> None:
         self.kernel = kernel
         self.wrapping = wrapping
@@ -86,7 +88,7 @@ class Executor:
             self.terms = made = VectorTerms()
             self.encoding = Bits(made)
         else:
-            self.terms = Terms()
+            self.terms = Terms() if terms is None else terms
             self.encoding = Integers(self.terms, self.fit)
         self.exact = exact_values(kernel, {promise.parameter for promise in promises.arrays})
         self.used_leaves = used_leaves(kernel)

@@ -125,7 +125,7 @@ def _keep_apart(c: Context, pair: Pair, loads: Loads, tickets: Sequence[Term]) -
     for way in conditions_apart(c.terms, c.found, pair.first, pair.second):
         if not way or c.terms.false in way:
             continue
-        clauses = [c.clause_of(claim) for claim in way]
+        clauses = [c.clause_of(claim) for claim in way if claim is not c.terms.true]
         sensible = all(is_sensible(clause, c.kernel.rank, usual=False) for clause in clauses)
         if sensible and not c.open_of(question, [*here, *way], also=loads, deep=False):
             stage.demand(clauses)

@@ -48,7 +48,7 @@ def prove(request: Request) -> Proof:
         ImportError: z3 is needed and not installed.
     """
     start = time.perf_counter()
-    with _deep_recursion():
+    with deep_recursion():
         try:
             proof = _prove(request)
         except Beyond as stop:
@@ -68,7 +68,7 @@ def _not_judged(request: Request, reason: str, op: int) -> Proof:
 
 
 @contextmanager
-def _deep_recursion() -> Iterator[None]:
+def deep_recursion() -> Iterator[None]:
     """Terms may be nested as deep as a kernel computes one value from another."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, 20_000))
@@ -125,7 +125,7 @@ def _trusts(request: Request) -> tuple[str, ...]:
 def _executed(request: Request, trust: str = "") -> Context:
     """An execution in which results wrap where they do not fit."""
     made = Context(request, trust=trust)
-    _execute(made, demand=False)
+    execute(made, demand=False)
     return made
 
 
@@ -133,13 +133,13 @@ def _attempts(
     request: Request, trust: str, settled: Settled, names: Sequence[str]
 ) -> list[Context]:
     first = Context(request, trust=trust)
-    loose = _execute(first, demand=False)
+    loose = execute(first, demand=False)
     attempts = [first]
     _judge(first, settled, names)
     left = _open_properties(names, attempts)
     if left and loose and request.infer:
         second = Context(request, trust=trust)
-        _execute(second, demand=True)
+        execute(second, demand=True)
         _judge(second, settled, left)
         attempts.append(second)
         left = _open_properties(names, attempts)
@@ -168,7 +168,7 @@ def _contradict(c: Context) -> bool:
 # -- attempts --------------------------------------------------------------------------------------
 
 
-def _execute(c: Context, *, demand: bool) -> bool:
+def execute(c: Context, *, demand: bool) -> bool:
     """Execute until every result that was taken to fit does; says whether some do not.
 
     With ``demand`` the launch may be asked for sizes for which they do.

@@ -551,3 +551,14 @@ def test_most_of_random_kernels_is_proved() -> None:
         total += sum(op.name in OBLIGATIONS for op in walk(kernel.body))
         left += len({f.op for p in proof.properties.values() for f in p.findings})
     assert left < total / 2
+
+
+def test_conditions_may_be_asked_where_sizes_are_given() -> None:
+    body = f"""{THREAD}
+      %i: i32 = imul %t, %n
+      %v: f32 = load %a, %i
+    """
+    for number in (0, 1, 3, -1):
+        given = (clause({(N,): 1, (): -number}, equal=True),)
+        proof = prove(Request(kernel_of(body), given, True))
+        assert proof.properties["bounds"].status == ("open" if number < 0 else "proved")

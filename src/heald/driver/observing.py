@@ -1,0 +1,221 @@
+"""Threads under observation: which numbers in memory they touch, and which results wrap."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from heald.diagnostics import HealdError
+from heald.interp.faults import Journal
+from heald.interp.lanes import Group, Launch
+from heald.interp.memory import ArrayValue, Lanes, Memory
+from heald.interp.serial import run_thread
+from heald.interp.values import Datum
+from heald.ir import MEMORY, Kernel, Op, Value, op_ids, walk
+from heald.proof import used_leaves
+from heald.types import Scalar, leaves
+
+# -- memory ----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Touch:
+    """What one thread did to a number in memory."""
+
+    op: int
+    read: bool = False
+    atomic: bool = False
+    written: set[bytes] | None = None
+
+
+class Ledger:
+    """Who touched which number.
+
+    Arguments do not overlap and are accessed leaf by leaf, so an address and its memory tell
+    numbers apart.  ``ignored`` counts down the leaves of a load: those that are not used are not
+    entered.
+    """
+
+    def __init__(self) -> None:
+        self.thread = 0
+        self.op = -1
+        self.ignored: list[bool] = []
+        self.numbers: dict[tuple[int, int], dict[int, Touch]] = {}
+
+    def touch(self, parameter: int, address: Lanes) -> Touch:
+        """What the present thread did to a number, to be added to."""
+        by_thread = self.numbers.setdefault((parameter, int(address[0])), {})
+        found = by_thread.get(self.thread)
+        if found is None:
+            found = by_thread[self.thread] = Touch(self.op)
+        found.op = self.op
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Watched(Memory):
+    """Memory that enters every access into a ledger; ``busy`` while it writes."""
+
+    parameter: int = 0
+    ledger: Ledger = field(default_factory=Ledger)
+    busy: list[bool] = field(default_factory=list)
+
+    def read(self, carrier: np.dtype[Any], address: Lanes) -> Lanes:
+        if not (self.ledger.ignored and self.ledger.ignored.pop()):
+            self.ledger.touch(self.parameter, address).read = True
+        return Memory.read(self, carrier, address)
+
+    def write(self, address: Lanes, numbers: Lanes) -> None:
+        touch = self.ledger.touch(self.parameter, address)
+        touch.written = (touch.written or set()) | {numbers.tobytes()}
+        self.busy.append(True)
+        Memory.write(self, address, numbers)
+        self.busy.clear()
+
+    def mark(self, carrier: np.dtype[Any], address: Lanes) -> None:
+        if not self.busy:  # an atomic: it alone marks what it changed by itself
+            self.ledger.touch(self.parameter, address).atomic = True
+        Memory.mark(self, carrier, address)
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+class Observed(Group):
+    """A thread under observation: which op runs, and which results wrapped."""
+
+    __slots__ = ("_by_operands", "_ledger", "_unused", "_watch", "executed", "wraps")
+
+    def __init__(
+        self,
+        launch: Launch,
+        journal: Journal,
+        thread: int,
+        ledger: Ledger,
+        watch: Mapping[Value, Op],
+        by_operands: Mapping[int, int],
+        unused: Mapping[int, Sequence[bool]],
+    ) -> None:
+        self._unused = unused
+        self._watch = watch
+        self._ledger = ledger
+        self._by_operands = by_operands
+        self.wraps: dict[int, tuple[int, int]] = {}
+        self.executed: set[int] = set()
+        super().__init__(launch, journal, np.array([thread], np.int64))
+
+    @property
+    def fuel_left(self) -> int:
+        """Loop iterations that are left for the threads to come."""
+        return self._fuel
+
+    def read(self, values: Iterable[Value]) -> list[Datum]:
+        """As that of all groups; the operands of an access tell which one it is."""
+        number = self._by_operands.get(id(values))
+        if number is not None:
+            self._ledger.op = number
+            self._ledger.ignored = list(self._unused.get(number, ()))
+            self.executed.add(number)
+        return super().read(values)
+
+    def bind(self, values: Iterable[Value], data: Iterable[Datum]) -> None:
+        """As that of all groups; compares results with exact ones."""
+        given = tuple(data)
+        names = tuple(values)
+        super().bind(names, given)
+        if len(names) == 1 and names[0] in self._watch:
+            op = self._watch[names[0]]
+            operands = [_integer(x) for x in super().read(op.operands)]
+            exact, found = _EXACT[op.name](*operands), _integer(given[0])
+            number = self.launch.ids[op]
+            if exact != found and number not in self.wraps:
+                self.wraps[number] = exact, found
+
+
+def _integer(data: Datum) -> int:
+    assert isinstance(data, np.ndarray)
+    return int(data[0])
+
+
+def _truncated(a: int, b: int) -> int:
+    return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_EXACT: Mapping[str, Callable[..., int]] = {
+    "iadd": operator.add,
+    "isub": operator.sub,
+    "imul": operator.mul,
+    "ineg": operator.neg,
+    "idiv": _truncated,
+    "shl": lambda a, b: a << (b % 64),
+}
+
+# -- running ---------------------------------------------------------------------------------------
+
+
+def observe(
+    kernel: Kernel, launch: Launch, threads: Iterable[int], ledger: Ledger
+) -> Iterator[tuple[int, Journal, Observed]]:
+    """Run threads one after another, each to its end; what they touch goes into a ledger.
+
+    Threads for which there is no fuel left do not run.
+    """
+    watched = [_watch(a, k, ledger) for k, a in enumerate(launch.arguments)]
+    launch = replace(launch, arguments=tuple(watched))
+    ids = op_ids(kernel)
+    by_operands = {id(op.operands): ids[op] for op in walk(kernel.body) if op.name in MEMORY}
+    watch = {op.results[0]: op for op in walk(kernel.body) if op.name in _EXACT and _counts(op)}
+    unused = {ids[op]: _unused(op, leaves) for op, leaves in used_leaves(kernel).items()}
+    for thread in threads:
+        journal = Journal(unchecked=False, stop_on_fault=False)
+        ledger.thread = thread
+        group = Observed(launch, journal, thread, ledger, watch, by_operands, unused)
+        if not _ends(group):
+            return
+        launch = replace(launch, fuel=group.fuel_left)
+        yield thread, journal, group
+
+
+def _ends(group: Observed) -> bool:
+    """Run a thread; does it end before the fuel does?"""
+    try:
+        run_thread(group)
+    except HealdError as error:
+        if error.codes != ("H0708",):
+            raise
+        return False
+    return True
+
+
+def _unused(op: Op, used: frozenset[int]) -> list[bool]:
+    """For each leaf of a load, the last one first: is it of no interest?"""
+    return [k not in used for k in range(len(leaves(op.result.type)))][::-1]
+
+
+def _counts(op: Op) -> bool:
+    t = op.results[0].type
+    return isinstance(t, Scalar) and t.kind == "i"
+
+
+def _watch(data: Datum, number: int, ledger: Ledger) -> Datum:
+    if isinstance(data, ArrayValue):
+        memories = tuple(_Watched(m.buffer, m.written, number, ledger) for m in data.memories)
+        return replace(data, memories=memories)
+    if isinstance(data, tuple):
+        parts = (_watch(part, number * 1000 + k, ledger) for k, part in enumerate(data))
+        return tuple(part for part in parts if not isinstance(part, tuple))
+    return data
+
+
+def conflict(a: Touch, b: Touch) -> bool:
+    """Does one write plainly, or change atomically, what the other one touches plainly?"""
+    if a.written and b.written and not (a.read or b.read or a.atomic or b.atomic):
+        return len(a.written | b.written) > 1  # the same value twice is benign
+    plain = [touch.read or bool(touch.written) for touch in (a, b)]
+    if a.written or b.written:
+        return True
+    return (a.atomic and plain[1]) or (b.atomic and plain[0])

@@ -1,0 +1,196 @@
+"""Launches that may run at the same time: proved to keep apart, or seen to touch one byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from heald.diagnostics import HealdError, Note, Span
+from heald.driver.arguments import Argument, ArrayArgument, thread_coordinates
+from heald.driver.observing import Ledger, Touch, conflict, observe
+from heald.driver.verify import launch_facts
+from heald.driver.verify_issue import Issue, Verdict
+from heald.driver.verify_names import Names
+from heald.interp import ArrayView
+from heald.interp.lanes import prepare
+from heald.ir import Kernel
+from heald.passes.meetings import shares_block
+from heald.proof.sequences import Collision, Layout, Placed, collisions
+from heald.runtime import byte_span, memory_bytes
+from heald.types import size_of
+
+_MOST_BYTES = 1 << 26
+_MOST_THREADS = 512
+_FUEL = 20_000
+_HINT = "order the launches with an event or by one stream, or give them other arrays"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planned:
+    """A launch that is looked at.
+
+    Attributes:
+        kernel: its WIR before guards.
+        dims: extents.
+        arguments: one for each parameter.
+        block_dim: threads of a block.
+        on_host: whether its arrays can be read here.
+    """
+
+    kernel: Kernel
+    dims: tuple[int, ...]
+    arguments: tuple[Argument, ...]
+    block_dim: int
+    on_host: bool
+
+
+def unordered(count: int, order: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Pairs of launches that no chain of edges orders."""
+    reach = np.zeros((count, count), bool)
+    for earlier, later in order:
+        reach[earlier, later] = True
+    for middle in range(count):
+        reach |= np.outer(reach[:, middle], reach[middle])
+    return ((a, b) for a, b in combinations(range(count), 2) if not (reach[a, b] or reach[b, a]))
+
+
+def judge_pair(first: Planned, second: Planned) -> list[Issue]:
+    """What stands against running two launches at the same time; nothing where they keep apart."""
+    if 0 in (prod(first.dims), prod(second.dims)) or _are_apart(first, second):
+        return []
+    found = collisions(_placed(first), _placed(second))
+    if isinstance(found, str):
+        span = first.kernel.span
+        return [Issue("races", Verdict.UNKNOWN, f"not judged: {found}", span, hint=_HINT)]
+    names = Names(first.kernel), Names(second.kernel)
+    return [_issue(first, second, names, collision) for collision in found]
+
+
+def _are_apart(first: Planned, second: Planned) -> bool:
+    """Do the bytes of all arrays of one lie apart from those of the other?"""
+    return all(
+        a[1] <= b[0] or b[1] <= a[0]
+        for a in map(_span, _arrays(first))
+        for b in map(_span, _arrays(second))
+    )
+
+
+def _arrays(launch: Planned) -> list[ArrayArgument]:
+    parts = (leaf for argument in launch.arguments for leaf in argument.leaves)
+    return [leaf for leaf in parts if isinstance(leaf, ArrayArgument)]
+
+
+def _span(array: ArrayArgument) -> tuple[int, int]:
+    low, high = byte_span(array.shape, array.strides, size_of(array.dtype))
+    return array.ptr + low, array.ptr + high
+
+
+def _placed(launch: Planned) -> Placed:
+    layouts = {
+        (number, k): Layout(leaf.ptr, leaf.strides)
+        for number, argument in enumerate(launch.arguments)
+        for k, leaf in enumerate(argument.leaves)
+        if isinstance(leaf, ArrayArgument)
+    }
+    facts = launch_facts(launch.kernel, launch.dims, launch.arguments, launch.block_dim)
+    return Placed(launch.kernel, facts, layouts)
+
+
+def _issue(
+    first: Planned, second: Planned, names: tuple[Names, Names], collision: Collision
+) -> Issue:
+    array = names[0].array(collision.first)
+    place, other = names[0].span(collision.first), names[1].span(collision.second)
+    seen = None
+    if collision.threads is not None and first.on_host and second.on_host:
+        seen = _seen(first, second, collision.threads)
+    if seen is None:
+        message = f"cannot show that nothing of '{array}' is touched by kernel "
+        message += f"'{second.kernel.name}', which may run at the same time"
+        return Issue("races", Verdict.UNKNOWN, message, place, _notes(other, second), _HINT)
+    message = f"a race between launches: {_thread(seen[0])} of kernel '{first.kernel.name}' and "
+    message += f"{_thread(seen[1])} of kernel '{second.kernel.name}' meet in '{array}'"
+    return Issue("races", Verdict.REFUTED, message, place, _notes(other, second), _HINT)
+
+
+def _notes(span: Span | None, second: Planned) -> tuple[Note, ...]:
+    return (Note(f"the access of kernel '{second.kernel.name}'", span),)
+
+
+def _thread(place: Sequence[int]) -> str:
+    return f"thread {place[0] if len(place) == 1 else tuple(place)}"
+
+
+# -- replay ----------------------------------------------------------------------------------------
+
+
+def _seen(
+    first: Planned, second: Planned, threads: Sequence[Sequence[int]]
+) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Two threads that meet when the launches run on copies of their arrays."""
+    if shares_block(first.kernel) or shares_block(second.kernel):
+        return None
+    spans = [_span(array) for launch in (first, second) for array in _arrays(launch)]
+    low, high = min(a for a, _ in spans), max(b for _, b in spans)
+    if high - low > _MOST_BYTES:
+        return None
+    try:
+        touched = [
+            _touched(launch, chosen, low, high - low)
+            for launch, chosen in zip((first, second), threads, strict=True)
+        ]
+    except HealdError:
+        return None
+    for address, by_thread in touched[0].items():
+        for one, a in by_thread.items():
+            for two, b in touched[1].get(address, {}).items():
+                if conflict(a, b):
+                    return thread_coordinates(one, first.dims), thread_coordinates(two, second.dims)
+    return None
+
+
+def _touched(
+    launch: Planned, chosen: Sequence[int], low: int, size: int
+) -> dict[int, dict[int, Touch]]:
+    """What threads touch, by place in a copy of all memory."""
+    memory = np.zeros(size, np.uint8)
+    for array in _arrays(launch):
+        a, b = _span(array)
+        if a < b:
+            memory[a - low : b - low] = memory_bytes(a, b - a, array.owner, read_only=True)
+    arguments = [_copied(argument, memory, low) for argument in launch.arguments]
+    run = prepare(launch.kernel, launch.dims, arguments, launch.block_dim, None, _FUEL)
+    total = prod(launch.dims)
+    threads = range(total)
+    if total > _MOST_THREADS:
+        linear = 0
+        for place, extent in zip(chosen, launch.dims, strict=False):
+            linear = linear * extent + place
+        threads = range(linear, linear + 1)
+    ledger = Ledger()
+    found: dict[int, dict[int, Touch]] = {}
+    with np.errstate(all="ignore"):
+        faulted = {
+            t for t, journal, _ in observe(launch.kernel, run, threads, ledger) if journal.fault
+        }
+    for (_, address), by_thread in ledger.numbers.items():
+        kept = {t: touch for t, touch in by_thread.items() if t not in faulted}
+        found.setdefault(address, {}).update(kept)
+    return found
+
+
+def _copied(argument: Argument, memory: np.ndarray, low: int) -> object:
+    """The argument with its arrays in the copy."""
+    given = argument.simulated()
+    parts = given if isinstance(given, tuple) else (given,)
+    made = [
+        ArrayView(memory, leaf.ptr - low, leaf.shape, leaf.strides, leaf.dtype)
+        if isinstance(leaf, ArrayArgument)
+        else part
+        for part, leaf in zip(parts, argument.leaves, strict=True)
+    ]
+    return tuple(made) if isinstance(given, tuple) else made[0]
