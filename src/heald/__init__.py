@@ -87,6 +87,8 @@ _SPELLED = {name: f"{name}_" for name in ("bool", "map", "any", "all")}
 
 def __getattr__(name: str) -> Any:
     """A public name, loaded on first use: classes and functions of the packages, then builtins."""
+    if name.startswith("_"):  # what Python and others ask of every module
+        raise AttributeError(f"module 'heald' has no attribute {name!r}")
     importlib.import_module("heald.api")  # completes ``wp.types``
     place = _MODULE_OF.get(name)
     if name in ("types", "utils"):
@@ -98,7 +100,7 @@ def __getattr__(name: str) -> Any:
         value = importlib.import_module("heald.api.builtins").find_builtin(name)
         if value is None:
             near = importlib.import_module("heald.frontend.session").near_miss(name, __dir__())
-            meant = f"; did you mean {near}?" if near and not name.startswith("_") else ""
+            meant = f"; did you mean {near}?" if near else ""
             raise AttributeError(f"module 'heald' has no attribute {name!r}{meant}")
     globals()[name] = value
     return value

@@ -103,8 +103,9 @@ class Launch:
                 if outcome is not NotImplemented:
                     raise state.program.error_of(outcome)
             elif self._is_queued:
-                stream = stream or self._stream or current_stream(self.device)
-                if stream.device is not self.device:
+                if stream is None:
+                    stream = self._stream or current_stream(self.device)
+                elif stream.device is not self.device:
                     raise other_device(f"a stream of '{stream.device}'", f"'{self.device}'")
                 call, address = state.call, stream.address
                 if call is not None:

@@ -25,7 +25,7 @@ from heald.runtime import (
     check_dims,
     get_device,
 )
-from heald.runtime.cuda import Stream, current_stream, entry_queue
+from heald.runtime.cuda import CHOSEN, Stream, current_stream, entry_queue
 
 _OPTIONS = ("kernel", "dim", "inputs", "outputs", "device", "block_dim", "stream", "record_cmd")
 
@@ -105,7 +105,9 @@ def launch(
                     if place is entry.device or (type(place) is str and place == entry.alias):
                         call = entry.call
                         if entry.is_queued:
-                            queued = stream or current_stream(entry.device)
+                            queued = stream or CHOSEN.streams.get(entry.alias)
+                            if queued is None:
+                                queued = current_stream(entry.device)
                             if queued.address:
                                 outcome = call(dim, block_dim, inputs, outputs, queued.address)
                             else:

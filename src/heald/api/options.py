@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Lock
 from types import FrameType
 from typing import Any
@@ -20,6 +21,7 @@ from heald.runtime import Device, get_device
 from heald.runtime.cuda import taking_turns
 
 _WORKERS = 8
+_SWITCH = 1e-4
 
 
 def init() -> None:
@@ -112,13 +114,24 @@ def _prepare(kernels: Sequence[Kernel], device: Device) -> None:
         return ()
 
     if device.is_cuda and len(kernels) > 1:
-        with ThreadPoolExecutor(min(_WORKERS, os.cpu_count() or 1)) as pool:
+        with _quick_switching(), ThreadPoolExecutor(min(_WORKERS, os.cpu_count() or 1)) as pool:
             found = list(pool.map(prepare, kernels))
     else:
         found = [prepare(kernel) for kernel in kernels]
     diagnostics = [diagnostic for told in found for diagnostic in told]
     if diagnostics:
         raise collect(diagnostics)
+
+
+@contextmanager
+def _quick_switching() -> Iterator[None]:
+    """Let threads that come back from LLVM and the assembler wait less for Python's lock."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _prepare_one(kernel: Kernel) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import heald as wp
+from heald.api import launch
 from heald.diagnostics import HealdError
 from heald.runtime.cuda import devices, streams
 from heald.runtime.cuda.devices import Discovery, Gpu
@@ -92,7 +93,8 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Fake:
     fake: Any = Fake()
     gpu = Gpu(fake, Device("cuda:0", "a GPU", "cuda"))
     monkeypatch.setattr(devices, "discover", lambda: Discovery((gpu,)))
-    monkeypatch.setattr(streams, "_CHOSEN", streams._Chosen())
+    for module in (streams, launch):
+        monkeypatch.setattr(module, "CHOSEN", streams.Chosen())
     return fake
 
 

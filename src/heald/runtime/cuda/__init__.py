@@ -33,6 +33,7 @@ from heald.runtime.cuda.queue import (
     synchronize_stream,
 )
 from heald.runtime.cuda.streams import (
+    CHOSEN,
     Event,
     ScopedStream,
     Stream,
@@ -41,6 +42,7 @@ from heald.runtime.cuda.streams import (
 )
 
 __all__ = [
+    "CHOSEN",
     "CudaCode",
     "DeviceMemory",
     "Event",

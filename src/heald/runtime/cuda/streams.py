@@ -263,14 +263,14 @@ def _retire(gpu: Gpu, stream: int) -> None:
 # ------------------------------------------------------------------------------- current streams
 
 
-class _Chosen(threading.local):
+class Chosen(threading.local):
     """The streams that this thread uses, by device; the default stream elsewhere."""
 
     def __init__(self) -> None:
         self.streams: dict[str, Stream] = {}
 
 
-_CHOSEN = _Chosen()
+CHOSEN = Chosen()
 
 
 def default_stream(device: Device) -> Stream:
@@ -286,9 +286,9 @@ def default_stream(device: Device) -> Stream:
 def current_stream(device: Device) -> Stream:
     """The stream of a GPU that this thread uses where none is named."""
     try:
-        return _CHOSEN.streams[device.alias]
+        return CHOSEN.streams[device.alias]
     except KeyError:
-        return _CHOSEN.streams.setdefault(device.alias, default_stream(device))
+        return CHOSEN.streams.setdefault(device.alias, default_stream(device))
 
 
 def get_stream(device: DeviceLike = None) -> Stream:
@@ -321,7 +321,7 @@ def set_stream(stream: Stream | None, device: DeviceLike = None, sync: bool = Fa
     chosen = default_stream(place) if stream is None else stream
     if sync and chosen is not before:
         chosen.wait_stream(before)
-    _CHOSEN.streams[place.alias] = chosen
+    CHOSEN.streams[place.alias] = chosen
 
 
 def get_event_elapsed_time(start: Event, end: Event, synchronize: bool = True) -> float:
