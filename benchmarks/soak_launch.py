@@ -34,7 +34,7 @@ def step(a: wp.array(dtype=int), b: wp.array(dtype=int), by: int) -> None:
 @wp.kernel
 def count(total: wp.array(dtype=int), by: int) -> None:
     """Add atomically."""
-    total[0] += by
+    wp.atomic_add(total, 0, by)
 
 
 @wp.kernel

@@ -142,12 +142,14 @@ def _move_by_digit(
     for d in range(DIGITS):
         place[d] = places[d, c]
     for i in range(c * SORT_CHUNK, chunk_end(c, SORT_CHUNK, keys.shape[0])):
-        key = ascending(keys[i])
+        bits = keys[i]
+        key = ascending(bits)
         digit = int((key >> type(key)(shift)) & type(key)(DIGITS - 1))
         to = place[digit]
         place[digit] = to + 1
-        keys_out[to] = keys[i]
-        values_out[to] = values[i]
+        if 0 <= to < keys_out.shape[0]:  # unless somebody changes the keys meanwhile
+            keys_out[to] = bits
+            values_out[to] = values[i]
 
 
 @wp.kernel
