@@ -76,6 +76,8 @@ def case_of(source: Source, seed: int, scale: int = 1) -> Case:
             return (5, 4)[:ndim]
         more = int(random.integers(0, 4))
         first = int(random.integers(0, threads + 3)) if careless else threads + more
+        if name == "Y":
+            return 4, first
         return (first, 4)[:ndim]
 
     def argument(name: str, t: Type) -> Any:

@@ -367,6 +367,8 @@ class Expressions:
             return self.r.choice(["0", "-1"])
         if memory.name in WHOLE and self.chance(0.2):
             return "i"
+        if memory.name == "Y" and axis == 1 and self.chance(0.6):
+            return "i"  # a column for each thread
         t = self.r.choice([i32, i32, i32, i64, u32] + ([u8, i16] if self.knobs.narrow else []))
         if self.knobs.faults and self.chance(0.12):
             return self.expr(t, d + 1)

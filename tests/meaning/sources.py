@@ -384,7 +384,7 @@ class Writer(Expressions):
 
     def view(self) -> None:
         """A view of what may be read everywhere, or a row that the thread owns."""
-        names = "AFGLRSVZ" + ("W" if self.knobs.faults else "")
+        names = "AFGLRSVYZ" + ("W" if self.knobs.faults else "")
         options = [m for m in self.scope.arrays if m.name[0] in names]
         memory = self.r.choice(options)
         name = self.fresh("W")
@@ -392,8 +392,10 @@ class Writer(Expressions):
             text, access = memory.at, "free"
         else:
             access = memory.access
-            row = self.index(memory, 0, 1)
-            rows = [row, f":, {self.index(memory, 1, 1)}", f"{row}, {self.stretch()}"]
+            row, column = self.index(memory, 0, 1), self.index(memory, 1, 1)
+            rows = [row, f":, {column}", f"{row}, {self.stretch()}", f"{self.stretch()}, {column}"]
+            if memory.name == "Y" and self.chance(0.5):
+                rows = [":, i"]
             text = self.r.choice(rows) if memory.ndim == 2 else self.stretch()
         self.write(f"{name} = {memory.name}[{text}]")
         self.scope.arrays.append(Memory(name, memory.dtype, 1, access, is_local=memory.is_local))
@@ -557,6 +559,8 @@ class Writer(Expressions):
             out.append(Memory("F", self.r.choice([*self.whole, *self.real]), 1, "read"))
         if self.knobs.memory:
             out += [Memory("G", f64, 2, "read"), Memory("R", f32, 2, "row", "i")]
+            if self.chance(0.4):
+                out.append(Memory("Y", f32, 2, "read"))
         if self.composite:
             out += [
                 Memory("Z.cells", f32, 1, "read"),

@@ -12,6 +12,7 @@ import pytest
 from meaning.checking import Case, examine
 from meaning.language import lower_text
 from meaning.running import random_array
+from meaning.test_widened import examine_widened
 
 from heald.types import Array
 
@@ -330,6 +331,12 @@ def test_it_means_what_python_means(name: str) -> None:
     left = examine(case_of(name, 2))
     assert left.fault is None
     examine(case_of(name, 3), compiled=False)
+
+
+@pytest.mark.cpu
+def test_they_mean_the_same_in_vectors() -> None:
+    counts = {name: examine_widened(case_of(name, 2), 4) for name in FEATURES}
+    assert sum(count > 0 for count in counts.values()) > len(counts) // 2
 
 
 def test_most_features_write_something() -> None:
