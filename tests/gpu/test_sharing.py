@@ -95,6 +95,25 @@ def test_streams_of_torch() -> None:
     torch.cuda.synchronize()
 
 
+def test_memory_used_on_a_stream_of_torch_is_freed_after_its_work() -> None:
+    torch = pytest.importorskip("torch")
+    side = torch.cuda.Stream()
+    results = []
+    for k in range(20):
+        stream = wp.Stream(GPU, cuda_stream=side.cuda_stream)
+        with wp.ScopedStream(stream):
+            x = wp.full(1 << 18, float(k), device=GPU)
+            wp.launch(steps, dim=1 << 18, inputs=[x, 2000], device=GPU)
+            y = wp.clone(x)
+        del x, stream
+        others = [wp.full(1 << 18, -1.0, device=GPU) for _ in range(3)]
+        results.append(y)
+        del others
+    torch.cuda.synchronize()
+    assert all((y.numpy() == 2).all() for y in results)
+    assert wp.stream_from_torch(side) is wp.stream_from_torch(side)
+
+
 def test_work_of_torch_comes_first() -> None:
     """On a stream that does not wait for others by itself."""
     torch = pytest.importorskip("torch")

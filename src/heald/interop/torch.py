@@ -198,8 +198,13 @@ def stream_from_torch(stream_or_device: Any = None) -> Any:
     stream = stream_or_device
     if not isinstance(stream, torch.cuda.Stream):
         stream = torch.cuda.current_stream(stream_or_device)
-    device = f"cuda:{torch.device(stream.device).index or 0}"
-    return wp.Stream(device, cuda_stream=stream.cuda_stream or 1)
+    return _stream(f"cuda:{torch.device(stream.device).index or 0}", stream.cuda_stream or 1)
+
+
+@cache
+def _stream(device: str, handle: int) -> Any:
+    """One object for each stream of torch, which has few and keeps them."""
+    return wp.Stream(device, cuda_stream=handle)
 
 
 def stream_to_torch(stream_or_device: Any = None) -> Any:

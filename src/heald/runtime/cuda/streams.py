@@ -94,7 +94,8 @@ class Stream:
     Args:
         device: the GPU; the current device by default.
         priority: -1 for high, 0 for normal; others are taken as the nearer of the two.
-        cuda_stream: a handle of the driver that somebody else owns and keeps.
+        cuda_stream: a handle of the driver that somebody else owns and keeps, longer than this
+            object.
 
     Attributes:
         device: the GPU.
@@ -133,8 +134,8 @@ class Stream:
         self.cuda_stream = handle.value or 0
         self.handle = ctypes.c_void_p(self.cuda_stream)
         gpu.streams.add(self)
-        if given is None:
-            weakref.finalize(self, _retire, gpu, self.cuda_stream).atexit = False
+        is_own = given is None
+        weakref.finalize(self, _retire, gpu, self.cuda_stream, is_own).atexit = False
 
     @classmethod
     def default(cls, gpu: Gpu) -> Stream:
@@ -248,16 +249,17 @@ def _destroy(gpu: Gpu, function: str, handle: int) -> None:
             call.attempt(function, ctypes.c_void_p(handle))
 
 
-def _retire(gpu: Gpu, stream: int) -> None:
+def _retire(gpu: Gpu, stream: int, is_own: bool) -> None:
     """Let a stream go.  Memory that its work uses is freed after that work."""
     if gpu.driver.is_usable:
         handle, event = ctypes.c_void_p(stream), ctypes.c_void_p()
         with gpu.active() as call:
             call("cuEventCreate", ctypes.byref(event), ctypes.c_uint(_NO_TIMING))
-            call("cuEventRecord", event, handle)
-            call("cuStreamWaitEvent", gpu.own_stream("free"), event, ctypes.c_uint(0))
-            call("cuEventDestroy_v2", event)
-            call("cuStreamDestroy_v2", handle)
+            call.attempt("cuEventRecord", event, handle)
+            call.attempt("cuStreamWaitEvent", gpu.own_stream("free"), event, ctypes.c_uint(0))
+            call.attempt("cuEventDestroy_v2", event)
+            if is_own:
+                call.attempt("cuStreamDestroy_v2", handle)
 
 
 # ------------------------------------------------------------------------------- current streams
