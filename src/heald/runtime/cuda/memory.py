@@ -92,6 +92,8 @@ def _free(gpu: Gpu, address: int, pooled: bool) -> None:
             return
         last = gpu.own_stream("free")
         for stream in list(gpu.streams):
+            if stream.is_foreign and stream.is_capturing:
+                continue  # by its owner, who keeps what it uses
             event = stream.mark() if stream.capture is None else stream.before
             if event is not None:
                 call.attempt("cuStreamWaitEvent", last, ctypes.c_void_p(event.cuda_event), _WAIT)

@@ -101,6 +101,7 @@ class Stream:
         device: the GPU.
         cuda_stream: the driver's handle.
         handle: the same as the driver takes it.
+        is_foreign: does somebody else own the handle?
         address: of the queue that launch entries use; 0 where they may not.
 
     Raises:
@@ -134,6 +135,7 @@ class Stream:
         self.cuda_stream = handle.value or 0
         self.handle = ctypes.c_void_p(self.cuda_stream)
         gpu.streams.add(self)
+        self.is_foreign = given is not None
         is_own = given is None
         weakref.finalize(self, _retire, gpu, self.cuda_stream, is_own).atexit = False
 
