@@ -1,97 +1,24 @@
 """Arrays on a GPU, whose memory is reached by copies: with a driver that keeps it on the host."""
-# ruff: noqa: N802, N815 - the fake driver has the names of the real one
 
 from __future__ import annotations
 
-import ctypes
 import pickle
 from typing import Any
 
 import numpy as np
 import pytest
+from fake_cuda import BASE, Fake, fake_gpu
 
 import heald as wp
 from heald.api import launch
 from heald.diagnostics import HealdError
 from heald.runtime.cuda import devices, streams
-from heald.runtime.cuda.devices import Discovery, Gpu
-from heald.runtime.device import Device
-
-BASE = 1 << 40
-"""Added to every address, so that the host cannot use one by accident."""
-
-
-class Fake:
-    """A driver of one GPU; counts the bytes that cross to and from the host."""
-
-    is_usable = True
-
-    def __init__(self) -> None:
-        self.blocks: dict[int, Any] = {}
-        self.host: list[Any] = []
-        self.handles = 0
-        self.fetched = self.sent = 0
-
-    def __call__(self, name: str, *arguments: Any) -> None:
-        getattr(self, name, lambda *_: None)(*arguments)
-
-    def attempt(self, name: str, *arguments: Any) -> None:
-        self(name, *arguments)
-
-    def ask(self, name: str, *arguments: Any, no: int) -> bool:
-        self(name, *arguments)
-        return True
-
-    def address(self, name: str) -> int:
-        return 0
-
-    def _new(self, place: Any, *_: Any) -> None:
-        self.handles += 1
-        place._obj.value = self.handles
-
-    cuStreamCreate = cuStreamCreateWithPriority = cuEventCreate = cuDevicePrimaryCtxRetain = _new
-
-    def cuMemHostAlloc(self, place: Any, size: Any, flags: Any) -> None:
-        self.host.append(ctypes.create_string_buffer(size.value))
-        place._obj.value = ctypes.addressof(self.host[-1])
-
-    def cuMemAlloc_v2(self, place: Any, size: Any) -> None:
-        block = ctypes.create_string_buffer(b"\xa5" * size.value)
-        place._obj.value = ctypes.addressof(block) + BASE
-        self.blocks[place._obj.value] = block
-
-    def cuMemFree_v2(self, address: Any) -> None:
-        del self.blocks[address.value]
-
-    def _check(self, ptr: int, size: int) -> int:
-        for start, block in self.blocks.items():
-            if start <= ptr and ptr + size <= start + len(block):
-                return ptr - BASE
-        raise AssertionError("outside every allocation")
-
-    def cuMemcpyDtoHAsync_v2(self, host: Any, ptr: Any, size: Any, stream: Any) -> None:
-        self.fetched += size.value
-        ctypes.memmove(host.value, self._check(ptr.value, size.value), size.value)
-
-    def cuMemcpyHtoDAsync_v2(self, ptr: Any, host: Any, size: Any, stream: Any) -> None:
-        self.sent += size.value
-        ctypes.memmove(self._check(ptr.value, size.value), host.value, size.value)
-
-    def cuMemcpyDtoDAsync_v2(self, dest: Any, source: Any, size: Any, stream: Any) -> None:
-        places = [self._check(p.value, size.value) for p in (dest, source)]
-        ctypes.memmove(*places, size.value)
-
-    def cuMemsetD8Async(self, ptr: Any, value: Any, count: Any, stream: Any) -> None:
-        data = bytes(value) * count.value
-        ctypes.memmove(self._check(ptr.value, len(data)), data, len(data))
-
-    cuMemsetD16Async = cuMemsetD32Async = cuMemsetD8Async
+from heald.runtime.cuda.devices import Discovery
 
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Fake:
-    fake: Any = Fake()
-    gpu = Gpu(fake, Device("cuda:0", "a GPU", "cuda"))
+    fake, gpu = fake_gpu()
     monkeypatch.setattr(devices, "discover", lambda: Discovery((gpu,)))
     for module in (streams, launch):
         monkeypatch.setattr(module, "CHOSEN", streams.Chosen())

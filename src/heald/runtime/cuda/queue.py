@@ -236,8 +236,8 @@ class Queue:
             key, count, used, owner, _, others = _FAULT_HEAD.unpack(head.tobytes())
             more, self._others = others - self._others, others
             notes = []
+            threads = "1 thread" if more == 1 else f"{more:,} threads"
             if more:
-                threads = "1 thread" if more == 1 else f"{more:,} threads"
                 notes.append(Note(f"{threads} of other launches faulted too, before it was told"))
             slots = min(used, abi.GPU_FAULT_SLOTS) * abi.GPU_FAULT_SLOT_SIZE
             data = _get(self._gpu, self._faults + abi.GPU_FAULT_HEAD, slots)
@@ -245,7 +245,7 @@ class Queue:
             if owner:
                 found.append(self._error(owner, decode_fault(key, count, data.tobytes()), notes))
             elif more:
-                found.append(KernelFault(f"{more:,} threads of a launch faulted meanwhile"))
+                found.append(KernelFault(f"{threads} of a launch faulted meanwhile"))
         return found
 
     def _error(self, number: int, fault: Fault, notes: Sequence[Note]) -> KernelFault:

@@ -1,0 +1,158 @@
+"""What the host does with the faults and prints that launches of a GPU leave behind."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_cuda import BASE, fake_gpu
+
+from heald.artifact import Fault, FaultKind, PrintFormat, abi
+from heald.diagnostics import Diagnostic, KernelFault
+from heald.runtime import PrintOutput
+from heald.runtime.cuda.queue import Queue, deliver, new_queue, register
+
+
+class Told:
+    """A kernel whose faults and prints are looked at."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.formats = {7: PrintFormat("%d", ("i32",))}
+        self.shown: list[Any] = []
+
+    def error(self, fault: Fault, dims: Sequence[int]) -> KernelFault:
+        text = f"{self.name} {tuple(dims)} thread {fault.thread} at {fault.index} x{fault.count}"
+        return KernelFault(Diagnostic("H0401", text))
+
+    def show(self, printed: PrintOutput) -> None:
+        self.shown += [(r.thread, *r.values) for r in printed.records]
+
+
+def fault(queue: Queue, number: int, thread: int, *, others: int = 0, last: int = 0) -> None:
+    """What a kernel does: the record of launch ``number``, and the word for the host."""
+    key = thread << abi.FAULT_THREAD_SHIFT | 5 << abi.FAULT_KIND_BITS | FaultKind.BOUNDS
+    key = key if number else abi.NO_THREAD
+    place = queue.faults - BASE
+    ctypes.memmove(place, struct.pack("<6q", key, 3, 1, number, last, others), 48)
+    slot = struct.pack("<10q", key, 1, 44, 0, 0, 0, 40, 0, 0, 0)
+    ctypes.memmove(place + abi.GPU_FAULT_HEAD, slot, len(slot))
+    flag = ctypes.c_int64.from_address(int(queue.words[abi.QUEUE_FLAG // 8]))
+    flag.value = number or last
+
+
+def by_entry(queue: Queue, source: int, dims: Sequence[int]) -> int:
+    """What a launch entry does: the next even number, and its record in the log."""
+    number = int(queue.words[abi.QUEUE_NUMBER // 8]) + 2
+    queue.words[abi.QUEUE_NUMBER // 8] = number
+    at = queue.words[abi.QUEUE_LOG // 8] + number % abi.LOG_RECORDS * abi.LOG_RECORD_SIZE
+    pads = (1,) * (4 - len(dims))
+    ctypes.memmove(int(at), struct.pack("<7q", number, source, len(dims), *dims, *pads), 56)
+    return number
+
+
+@pytest.fixture
+def queue() -> Queue:
+    driver, gpu = fake_gpu()
+    made = Queue(gpu, 17)
+    made.driver = driver  # type: ignore[attr-defined]
+    return made
+
+
+def test_the_launch_that_failed_is_named_whoever_made_it(queue: Queue) -> None:
+    one, two = register(Told("one")), register(Told("two"))
+    careful = [queue.note(one, (40, k)) for k in range(1, 4)]
+    entries = [by_entry(queue, two, (k,)) for k in range(1, 4)]
+    assert not set(careful) & set(entries)
+    for number, said in ((careful[1], "one (40, 2)"), (entries[2], "two (3,)")):
+        assert not queue.is_raised
+        fault(queue, number, 44)
+        assert queue.is_raised
+        with pytest.raises(KernelFault, match="H0401") as caught:
+            deliver([queue])
+        assert f"{said} thread 44 at (44,) x3" in str(caught.value)
+        deliver([queue])
+
+
+def test_other_launches_are_counted_once(queue: Queue) -> None:
+    number = queue.note(register(Told("one")), (9,))
+    fault(queue, number, 2, others=5, last=7)
+    (error,) = queue.collect()
+    assert "5 threads of other launches" in str(error)
+    fault(queue, number, 2, others=5)
+    (error,) = queue.collect()
+    assert "other launches" not in str(error)
+    fault(queue, 0, 0, others=6, last=9)
+    (error,) = queue.collect()
+    assert "1 thread of a launch faulted meanwhile" in str(error)
+    assert queue.collect() == []
+
+
+def test_a_launch_that_is_long_gone_is_told_without_a_name(queue: Queue) -> None:
+    source = register(Told("one"))
+    number = by_entry(queue, source, (5,))
+    for _ in range(abi.LOG_RECORDS):
+        by_entry(queue, source, (6,))
+    fault(queue, number, 3)
+    (error,) = queue.collect()
+    assert "a launch long ago" in str(error)
+
+
+def test_a_graph_forgets_none_of_its_launches() -> None:
+    _, gpu = fake_gpu()
+    queue = new_queue(gpu, None)
+    one, two = register(Told("one")), register(Told("two"))
+    numbers = []
+    for k in range(abi.LOG_RECORDS):
+        numbers.append((queue.note(one, (k,)), "one", k))
+        numbers.append((by_entry(queue, two, (k,)), "two", k))
+        queue.keep_new()
+    for number, name, k in numbers[::1000]:
+        for _ in range(2):
+            fault(queue, number, 1)
+            (error,) = queue.collect()
+            assert f"{name} ({k},) thread 1" in str(error)
+
+
+def test_several_queues_are_told_together(queue: Queue) -> None:
+    _, gpu = fake_gpu()
+    other = Queue(gpu, 18)
+    for q, name in ((queue, "one"), (other, "two")):
+        fault(q, q.note(register(Told(name)), (4,)), 1)
+    with pytest.raises(KernelFault, match=r"(?s)one.*two"):
+        deliver([queue, other])
+
+
+def test_prints_of_a_graph_come_by_launch_and_thread() -> None:
+    _, gpu = fake_gpu()
+    queue = new_queue(gpu, None)
+    told = [Told("one"), Told("two")]
+    numbers = [queue.note(register(t), (4,)) for t in told]
+    buffer = queue.print_buffer() - BASE
+    records = [(1, numbers[1], 11), (2, numbers[0], 22), (0, numbers[0], 20), (0, numbers[1], 10)]
+    data = b"".join(
+        struct.pack("<4q", thread, 0, number << abi.PRINT_LAUNCH_SHIFT | 7, value)
+        for thread, number, value in records
+    )
+    ctypes.memmove(buffer + abi.PRINT_DATA, data, len(data))
+    ctypes.memmove(buffer + abi.PRINT_USED, struct.pack("<q", len(data)), 8)
+    for _ in range(2):  # the second time nothing is left
+        assert queue.collect() == []
+    assert [t.shown for t in told] == [[(0, 20), (2, 22)], [(0, 10), (1, 11)]]
+
+
+def test_a_queue_serves_again_when_its_stream_is_gone() -> None:
+    _, gpu = fake_gpu()
+    queue = new_queue(gpu, 5)
+    queue.abandon()
+    assert queue.words[abi.QUEUE_OPEN // 8] == 0
+    gpu.queues.remove(queue)
+    gpu.idle_queues.append(queue)
+    assert new_queue(gpu, 6) is queue
+    assert (queue.stream, queue.words[abi.QUEUE_STREAM // 8]) == (6, 6)
+    assert queue.words[abi.QUEUE_OPEN // 8] == 1
+    assert np.count_nonzero(queue.words) > 4
