@@ -7,21 +7,26 @@ verify`` writes the report.
 from __future__ import annotations
 
 import importlib.util
+import math
 import statistics
 import sys
 import time
+import timeit
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import heald as wp
 from benchmarks.figures import Figure, Size
 
 CORPUS = Path(__file__).parent.parent / "tests" / "proofs" / "corpus.py"
-EVERY = {"full": 1, "quick": 6, "tiny": 60}
+EVERY = {"full": 1, "quick": 6, "tiny": 80}
 """One of so many pairs is judged."""
-LIMITS = {"proved": 0.95, "refuted": 0.9, "median": 0.3, "p99": 10.0}
+LIMITS = {"proved": 0.95, "refuted": 0.9, "median": 0.3, "p99": 10.0, "condition": 100.0}
+COUNTS = {"full": 5000, "quick": 2000, "tiny": 200}
+"""Launches of one sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,36 @@ def figures(size: Size, clock: str = "wall") -> Iterator[Figure]:
     yield _share("faulty refuted with replay", len(found), len(wrong), LIMITS["refuted"])
     yield Figure("time", "median a kernel", statistics.median(times), "s", LIMITS["median"], "<=")
     yield Figure("time", "99th percentile", late, "s", LIMITS["p99"], "<=")
+    yield condition_figure(size)
+
+
+def condition_figure(size: Size) -> Figure:
+    """What evaluating a launch condition costs: launches with one, and of unchecked code."""
+    a, b, c = (wp.zeros(16) for _ in range(3))
+    ways = [
+        wp.launch(wp.kernel(add, safety=safety), dim=16, inputs=[a, b, c], record_cmd=True)
+        for safety in ("auto", "unchecked")
+    ]
+    best = [math.inf, math.inf]
+    number = COUNTS[size]
+    for way in ways:
+        for _ in range(5):
+            way.launch()
+    for _ in range(40):
+        for k, way in enumerate(ways):
+            took = timeit.timeit(way.launch, timer=time.thread_time, number=number) / number
+            best[k] = min(best[k], took)
+    detail = {"with condition": round(best[0] * 1e9), "unchecked": round(best[1] * 1e9)}
+    cost = (best[0] - best[1]) * 1e9
+    return Figure(
+        "launch", "condition of three arrays", cost, "ns", LIMITS["condition"], "<=", detail
+    )
+
+
+def add(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float)) -> None:
+    """Three arrays, of which the launch condition speaks."""
+    i = wp.tid()
+    c[i] = a[i] + b[i]
 
 
 def _share(name: str, part: int, total: int, limit: float) -> Figure:

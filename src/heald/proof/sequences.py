@@ -65,6 +65,8 @@ def collisions(first: Placed, second: Placed) -> list[Collision] | str:
                 execute(made, demand=False)
             except Beyond as stop:
                 return f"kernel '{placed.kernel.name}' has {stop.reason}"
+            if any(a.kind != "read" and a.root.kind == "resource" for a in made.found.accesses):
+                return f"kernel '{placed.kernel.name}' writes to a resource"
             contexts.append(made)
         return _collide(terms, contexts, (first, second))
 

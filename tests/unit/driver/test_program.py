@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import heald as wp
+from heald.driver.variants import Choice
 from heald.ir import OBLIGATIONS, walk
 
 
@@ -143,6 +144,32 @@ def test_unchecked_drops_array_guards_only():
         "store": False,
         "idiv": True,
     }
+
+
+def stencil(a: wp.array(dtype=float), b: wp.array(dtype=float), w: float):
+    i = wp.tid()
+    b[i] = w * a[i] + a[i + 1]
+
+
+def saxpy(a: wp.array(dtype=float), x: wp.array(dtype=float), y: wp.array(dtype=float), s: float):
+    i = wp.tid()
+    y[i] = s * x[i] + a[i]
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("function", [stencil, saxpy], ids=lambda f: f.__name__)
+def test_code_under_a_true_condition_is_that_of_unchecked_kernels(function):
+    checked = wp.kernel(function, name="same")
+    unchecked = wp.kernel(function, name="same", safety="unchecked")
+    one, two = (k.program(k.concrete_types()) for k in (checked, unchecked))
+    assert one.condition.clauses
+    for unit in (False, True):
+        for apart in (False, True):
+            fast = one.variant(Choice(bounds=True, unit=unit, apart=apart))
+            bare = two.variant(Choice(unit=unit, apart=apart))
+            assert fast.artifact.code == bare.artifact.code
+    guarded = one.variant(Choice())
+    assert guarded.artifact.code != two.variant(Choice()).artifact.code
 
 
 @wp.kernel(safety="strict")
