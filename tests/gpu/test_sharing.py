@@ -44,6 +44,24 @@ def test_torch_without_a_copy() -> None:
     assert torch.as_tensor(wp.full(3, 7.0, device=GPU), device="cuda").cpu().tolist() == [7.0] * 3
 
 
+@wp.kernel
+def lengths(p: wp.array(dtype=wp.vec3), out: wp.array(dtype=wp.float32)):
+    i = wp.tid()
+    out[i] = wp.length(p[i])
+
+
+def test_tensors_are_arguments_as_they_are() -> None:
+    torch = pytest.importorskip("torch")
+    p, out = torch.full((5, 3), 2.0, device="cuda"), torch.zeros(5, device="cuda")
+    for _ in range(4):
+        wp.launch(lengths, dim=5, inputs=[p, out], device=GPU)
+    wp.synchronize()
+    np.testing.assert_allclose(out.cpu().numpy(), 12.0**0.5, rtol=1e-6)
+    with pytest.raises(LaunchError) as caught:
+        wp.launch(lengths, dim=5, inputs=[out, out], device=GPU)
+    assert caught.value.codes == ("H0712",)
+
+
 def test_types_and_shapes_of_torch() -> None:
     torch = pytest.importorskip("torch")
     t = torch.arange(24, dtype=torch.float32, device="cuda").reshape(4, 2, 3)
@@ -112,6 +130,21 @@ def test_memory_used_on_a_stream_of_torch_is_freed_after_its_work() -> None:
     torch.cuda.synchronize()
     assert all((y.numpy() == 2).all() for y in results)
     assert wp.stream_from_torch(side) is wp.stream_from_torch(side)
+
+
+def test_torch_keeps_memory_until_our_work_has_ended() -> None:
+    torch = pytest.importorskip("torch")
+    side = torch.cuda.Stream()
+    results = []
+    with torch.cuda.stream(side):
+        for _ in range(20):
+            t = torch.zeros(1 << 18, device="cuda")
+            a = wp.from_torch(t)
+            wp.launch(steps, dim=1 << 18, inputs=[a, 3000], device=GPU)
+            results.append(wp.clone(a))
+            del t, a
+            torch.full((1 << 18,), -5.0, device="cuda")
+    assert all((y.numpy() == 2).all() for y in results)
 
 
 def test_work_of_torch_comes_first() -> None:

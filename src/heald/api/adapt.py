@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heald.api.array import array
+from heald.api.foreign import is_on_gpu
 from heald.api.indexed import indexedarray
 from heald.api.scalars import Misfit, convert, describe
 from heald.api.struct import spell, take_leaves
@@ -163,9 +164,10 @@ def _array_argument(
 ) -> Argument:
     if value is None and isinstance(pattern, Array):
         return Argument(pattern, (_empty(pattern),))
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) or is_on_gpu(value):
         try:
-            value = array(value, copy=False, device=device)
+            dtype = _wanted(pattern)[0] if is_on_gpu(value) else None
+            value = array(value, dtype, copy=False, device=device)
         except HealdError as error:
             raise LaunchError(*error.diagnostics) from None
     if not isinstance(value, array):

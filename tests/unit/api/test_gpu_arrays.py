@@ -197,6 +197,19 @@ def test_arrays_of_other_libraries_are_shared_or_copied(driver: Fake) -> None:
         assert caught.value.codes == ("H0712",)
 
 
+@wp.kernel
+def twice(a: wp.array(dtype=float)):
+    a[wp.tid()] *= 2.0
+
+
+def test_arrays_of_a_gpu_are_no_arguments_on_the_cpu(driver: Fake) -> None:
+    a = wp.zeros(3, device="cuda:0")
+    for given in (a, Foreign(a)):
+        with pytest.raises(HealdError) as caught:
+            wp.launch(twice, dim=3, inputs=[given], device="cpu")
+        assert caught.value.codes == ("H0704",)
+
+
 def test_pinned_memory_crosses_by_itself(driver: Fake) -> None:
     pinned = wp.array(np.arange(5, dtype=np.float32), device="cpu", pinned=True)
     assert pinned.pinned
