@@ -137,12 +137,12 @@ def from_torch(
     scalar = dtype_from_torch(t.dtype)
     values = t.detach()
     if values.is_cuda:
-        made = wp.from_dlpack(values, dtype)
-        ours = wp.get_stream(made.device)
+        there = wp.from_dlpack(values, dtype)
+        ours = wp.get_stream(there.device)
         if ours.cuda_stream != torch.cuda.current_stream(values.device).cuda_stream:
             # So that torch does not use the memory again before our work has ended.
             values.record_stream(stream_to_torch(ours))
-        return made
+        return there
     if scalar is wp.bfloat16:
         return _bfloat16(values.view(torch.int16).numpy().view(np.uint16), dtype)
     made: wp.array = wp.array(values.numpy(), dtype=dtype, copy=False)
