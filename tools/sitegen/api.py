@@ -9,8 +9,9 @@ from typing import Any
 
 import heald
 from heald.config import Config
-from heald.library.registry import load_topics
+from heald.library.registry import Collective, load_topics
 from heald.types import SCALARS, TypeClass
+from sitegen.builtins import collective_entry
 
 FOLDER = "api"
 
@@ -24,6 +25,10 @@ _PAGES = {
             "heald.api.function": "Functions",
             "heald.api.struct": "Structs",
             "heald.api.intrinsics": "In kernels",
+            "heald.api.blocks": "In blocks",
+            "heald.api.constructors": "Making values",
+            "heald.api.values": "Making types",
+            "heald.api.array_contracts": "Contracts of arrays",
             "heald.api.options": "Modules and options",
             "heald.api.storage": "Stored kernels",
             "heald.api.build": "Code for GPUs",
@@ -54,7 +59,13 @@ _PAGES = {
     "devices": (
         "Devices",
         "[GPUs](../gpu.md) tells what they need.",
-        {"heald.runtime.device": "Devices", "heald.api.devices": "More about devices"},
+        {
+            "heald.runtime.device": "Devices",
+            "heald.api.devices": "More about devices",
+            "heald.runtime.cuda.streams": "Streams and events",
+            "heald.runtime.cuda.graphs": "Graphs",
+            "heald.api.streams": "Memory pools and waiting",
+        },
     ),
     "errors": (
         "Exceptions",
@@ -77,7 +88,9 @@ def api_pages() -> dict[str, str]:
     types = []
     for name in public_names():
         value = getattr(heald, name)
-        if _is_described(value):
+        if isinstance(value, Collective):
+            homes.setdefault("heald.api.blocks", []).append(name)
+        elif _is_described(value):
             homes.setdefault(value.__module__, []).append(name)
         else:
             types.append(name)
@@ -111,7 +124,8 @@ def _is_described(value: Any) -> bool:
     if value.__module__ == heald.__name__:  # a type that was made by calling `wp.vec`
         return False
     home = inspect.getmodule(value)
-    return bool(value.__doc__) and getattr(home, value.__name__, None) is value
+    found = getattr(home, value.__name__, None)
+    return bool(value.__doc__) and found in (value, inspect.unwrap(value))
 
 
 def _functions_of(module: Any) -> Iterator[str]:
@@ -125,6 +139,9 @@ def _references(names: list[str]) -> Iterator[str]:
         value: Any = heald
         for part in name.split("."):
             value = getattr(value, part)
+        if isinstance(value, Collective):
+            yield from collective_entry(value)
+            continue
         yield f"::: {value.__module__}.{value.__name__}"
         yield "    options:"
         yield f"      heading: wp.{name}"

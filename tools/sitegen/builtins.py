@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import groupby
 from types import FunctionType
@@ -18,7 +18,7 @@ from heald.cli.builtins import (
     summary,
 )
 from heald.frontend.mismatch import result_text, signature_text
-from heald.library.registry import Builtin
+from heald.library.registry import Builtin, Collective
 
 FOLDER = "builtins"
 _PATTERNS = """\
@@ -99,15 +99,34 @@ def _entry(builtin: Builtin) -> Iterator[str]:
     yield ""
     yield from _promises(builtin)
     yield ""
+    yield from _source_block(_sources(builtin))
+
+
+def _source_block(sources: dict[str, list[str]]) -> Iterator[str]:
     yield '??? abstract "View source"'
     yield ""
-    for place, functions in _sources(builtin).items():
+    for place, functions in sources.items():
         yield f"    `{place}`"
         yield ""
         yield "    ```python"
         yield textwrap.indent("\n\n".join(functions), "    ", lambda line: bool(line.strip()))
         yield "    ```"
         yield ""
+
+
+def collective_entry(collective: Collective) -> Iterator[str]:
+    """A function in which threads work together, for a page of the Python reference."""
+    functions = collective.__heald_overloads__
+    yield f"### wp.{collective.name}"
+    yield ""
+    yield "```python"
+    for function in functions:
+        yield f"wp.{collective.name}{signature_text(function)}{result_text(function)}"
+    yield "```"
+    yield ""
+    yield _text(inspect.cleandoc(collective.__doc__ or ""))
+    yield ""
+    yield from _source_block(_by_file(functions))
 
 
 def _promises(builtin: Builtin) -> Iterator[str]:
@@ -138,9 +157,13 @@ def _first_type(function: FunctionType) -> str:
 
 def _sources(builtin: Builtin) -> dict[str, list[str]]:
     """The definition of every overload by the file that holds it."""
-    found: dict[str, list[str]] = {}
     fast = [record.fast.function for record in builtin.records if record.fast is not None]
-    for function in (*builtin.overloads, *fast):
+    return _by_file((*builtin.overloads, *fast))
+
+
+def _by_file(functions: Iterable[FunctionType]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for function in functions:
         place = f"src/{function.__module__.replace('.', '/')}.py"
         found.setdefault(place, []).append(inspect.getsource(function).rstrip())
     return found

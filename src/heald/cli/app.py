@@ -40,6 +40,22 @@ def fail(message: str) -> typer.Exit:
     return typer.Exit(_USAGE)
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(heald.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="As `version`."),
+    ] = False,
+) -> None:
+    """Heald: a GPU kernel language inside Python."""
+
+
 @app.command()
 def version() -> None:
     """Print the version."""

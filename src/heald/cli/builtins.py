@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import groupby
 
-from heald.api import intrinsics
+import heald
 from heald.frontend.mismatch import result_text, signature_text
 from heald.library.registry import (
     Accuracy,
     Below,
     Builtin,
+    Collective,
     Domain,
     Exact,
     Interval,
@@ -94,8 +95,12 @@ def promise_text(record: Overload) -> str:
 
 def _intrinsics() -> Iterator[Entry]:
     """Threads, atomics, printing: what the front end knows by itself."""
-    for name, value in vars(intrinsics).items():
-        if getattr(value, "__heald_intrinsic__", None) is None:
+    for name in dir(heald):
+        value = getattr(heald, name)
+        if isinstance(value, Collective):
+            signatures = tuple(f"wp.{name}{signature_text(f)}" for f in value.__heald_overloads__)
+            yield Entry(name, _INTRINSICS, inspect.cleandoc(value.__doc__ or ""), signatures)
+        if name in load_topics() or getattr(value, "__heald_intrinsic__", None) is None:
             continue
         parameters = inspect.signature(value).parameters.values()
         spelled = [str(p.replace(annotation=p.empty)) for p in parameters]

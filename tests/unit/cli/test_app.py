@@ -46,8 +46,9 @@ def run(*args):
     return runner.invoke(app, [str(a) for a in args])
 
 
-def test_version():
-    assert run("version").output.strip() == __import__("heald").__version__
+@pytest.mark.parametrize("spelling", ["version", "--version"])
+def test_version(spelling):
+    assert run(spelling).output.strip() == __import__("heald").__version__
 
 
 def test_the_list_names_every_demo():

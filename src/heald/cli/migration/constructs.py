@@ -277,8 +277,9 @@ _unsupported(
     "tile tile_* untile launch_tiled dense_*_batched",
     "Tiles",
     "There are no values that the threads of a block hold together.",
-    "let each thread compute its own elements in a loop; small products are `wp.mat` values; whole "
-    "arrays are summed, scanned and sorted by `wp.utils`",
+    "share memory in the block by hand (`wp.shared_array`, `wp.block_sync`, `wp.reduce_sum`), or "
+    "let each thread compute its own elements in a loop",
+    "blocks.md",
 )
 _unsupported(
     "meshes",
@@ -320,41 +321,30 @@ _unsupported(
     "language.md#functions",
 )
 _unsupported(
-    "streams",
-    "Stream ScopedStream get_stream set_stream wait_stream synchronize_stream stream_from_torch "
-    "stream_to_torch Event record_event wait_event synchronize_event get_event_elapsed_time",
-    "Streams and events",
-    "Not every call about streams and events is there.",
-    "leave it out: work on one device keeps its order; `wp.synchronize()` waits, "
-    "`wp.ScopedTimer` measures",
-    "gpu.md",
-)
-_unsupported(
     "graphs",
-    "Graph CaptureMode ScopedCapture capture_* is_conditional_graph_supported",
-    "CUDA graphs",
-    "Not every call about captures is there.",
-    "record a launch once with `wp.launch(..., record_cmd=True)` and call its `launch()`",
-    "gpu.md",
+    "CaptureMode capture_* is_conditional_graph_supported",
+    "CUDA graphs that branch, loop or are stored",
+    "Captures are there; conditional graphs, files of graphs and modes of capturing are not.",
+    "branch on the host between launches of graphs",
+    "gpu.md#graphs",
 )
 _unsupported(
     "memory-pools",
     "Allocator CudaManagedAllocator MemoryKind ScopedAllocator ScopedMempool ScopedMempoolAccess "
     "ScopedMemoryTracker get_device_allocator set_device_allocator set_cuda_allocator "
-    "get_mempool_* set_mempool_* is_mempool_* print_memory_report",
-    "Allocators and memory pools",
-    "Not every call about pools is there.",
+    "print_memory_report",
+    "Allocators",
+    "Memory comes from the pool of a device, which cannot be replaced.",
     "leave it out: arrays are freed when nothing refers to them any more",
-    "arrays.md#sharing-memory",
+    "gpu.md",
 )
 _unsupported(
     "peer-access",
-    "ScopedPeerAccess can_access is_peer_access_* set_peer_access_enabled from_ipc_handle "
-    "event_from_ipc_handle",
-    "Memory of other devices and processes",
-    "A kernel reads and writes arrays of the device that it runs on.",
-    "copy with `wp.clone(a, device=...)` or `wp.copy`",
-    "arrays.md",
+    "ScopedPeerAccess can_access from_ipc_handle event_from_ipc_handle",
+    "Memory of other processes",
+    "Arrays and events are not opened by handles of other processes.",
+    "copy through the host",
+    "gpu.md",
 )
 _unsupported(
     "frameworks",
@@ -399,7 +389,7 @@ _unsupported(
     "ScopedCudaProfiler TimingResult TIMING_* timing_* cuda_profiler_*",
     "Profiling",
     "There is no profile of single kernels.",
-    "`with wp.ScopedTimer(name):` measures a block",
+    "`with wp.ScopedTimer(name):` measures on the host, events with `enable_timing` on a GPU",
 )
 _unsupported(
     "logging",

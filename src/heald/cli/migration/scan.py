@@ -21,7 +21,6 @@ _BODIES = {"kernel", "func", "func_grad", "func_replay"}
 _SUBMODULES = {"types", "utils"}
 # Parameters that Heald does not have, by what they are about; others are `options`.
 _PARAMETERS = {
-    "stream": "streams",
     "adjoint": "gradients",
     "adj_inputs": "gradients",
     "adj_outputs": "gradients",
