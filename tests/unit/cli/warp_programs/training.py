@@ -11,7 +11,7 @@ from warp.types import vector, type_is_matrix  #~ import absent
 from warp import Mesh as M, array, launch as go  #~ import meshes
 
 wp.init()
-wp.config.verify_cuda = True  #~ settings
+wp.config.legacy_cpu_linker = True  #~ settings
 wp.config.mode = "debug"
 wp.set_module_options({"enable_backward": False, "max_unroll": 8})  #~ options
 
