@@ -16,7 +16,7 @@ from heald.api.indexing import find_view
 from heald.api.scalars import describe
 from heald.api.struct import spell
 from heald.diagnostics import Diagnostic, LaunchError, OutOfBoundsError, TypingError
-from heald.runtime import Device
+from heald.runtime import Device, get_device
 from heald.types import IndexedPattern, Scalar, Struct, i32, i64, indexed_array
 from heald.types.descriptors import Element
 
@@ -147,6 +147,28 @@ class indexedarray:  # noqa: N801 - the name that users know
         Raises:
             TypingError, OutOfBoundsError: as indexing an array.
         """
+        fixed, rest = self._locate(key)
+        part = self._data[fixed]
+        return _make(part, rest) if rest else part
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Assign an element; or all elements of a part, from one value or from as many.
+
+        Raises:
+            TypingError, LaunchError, OutOfBoundsError: as assigning to an array.
+        """
+        fixed, rest = self._locate(key)
+        if not rest:
+            self._data[fixed] = value
+            return
+        part = _make(self._data[fixed], rest)
+        if isinstance(value, (array, indexedarray, np.ndarray, list, tuple)):
+            part.assign(value)
+        else:
+            part.fill_(value)
+
+    def _locate(self, key: Any) -> tuple[tuple[int | slice, ...], list[array | None]]:
+        """What a key means for the data, and the indices of the dimensions that stay."""
         find_view(key, self._shape, (0,) * self.ndim)  # checks the key
         keys = list(key) if isinstance(key, tuple) else [key]
         if ... in keys:
@@ -162,8 +184,7 @@ class indexedarray:  # noqa: N801 - the name that users know
                 continue
             fixed.append(key if own is None else slice(None))
             rest.append(None if own is None else own[key])
-        part = self._data[tuple(fixed)]
-        return _make(part, rest) if rest else part
+        return tuple(fixed), rest
 
     def _numbers(self, axis: int, part: slice = slice(None)) -> NDArray:
         """Some of the indices of a dimension as they are now, each of them inside it."""
@@ -181,6 +202,10 @@ class indexedarray:  # noqa: N801 - the name that users know
         made = new_array(self.element_type, self._shape, self.device)
         made._put(made.raw(fresh=True), self._data.raw()[self._mesh()])
         return made
+
+    def to(self, device: Any) -> indexedarray | array:
+        """This indexed array if it lives on ``device``, else its elements as an array there."""
+        return self if get_device(device) == self.device else self.contiguous().to(device)
 
     def numpy(self) -> NDArray:
         """The elements as a numpy array of their own."""

@@ -51,6 +51,25 @@ def test_elements_are_those_of_numpy(data):
     assert a.numpy().tolist() == x.tolist()
 
 
+@given(st.data())
+def test_assigned_parts_are_those_of_numpy(data):
+    shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, max_side=4))
+    x = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+    lists = [data.draw(st.none() | st.lists(st.integers(0, n - 1), unique=True)) for n in shape]
+    axes = [range(n) if k is None else k for n, k in zip(shape, lists, strict=True)]
+    mesh = np.ix_(*(np.array(k, int) for k in axes))
+    a = wp.array(x)
+    picked = wp.indexedarray(a, lists)
+    changed = x[mesh]
+    key = data.draw(hnp.basic_indices(changed.shape, allow_newaxis=False))
+    value = data.draw(st.integers(-9, -1))
+    several = isinstance(picked[key], wp.indexedarray) and data.draw(st.booleans())
+    picked[key] = np.full_like(changed[key], value) if several else value
+    changed[key] = value
+    x[mesh] = changed
+    assert a.numpy().tolist() == x.tolist()
+
+
 @pytest.mark.parametrize("t", ELEMENTS, ids=str)
 def test_every_element_type(t):
     a = wp.array([sample(t, k) for k in range(4)], dtype=t)
@@ -135,6 +154,27 @@ def test_other_indices_are_copied(kind):
 def test_bad_indices_are_refused(indices, code, match):
     with refused(code, match):
         wp.indexedarray(wp.zeros((3, 4)), indices)
+
+
+def test_parts_are_assigned_and_moved():
+    a = wp.zeros((3, 2))
+    picked = wp.indexedarray(a, [[2, 0]])
+    picked[0, 1] = 5
+    picked[1] = [1.0, 2.0]
+    assert a.list() == [1.0, 2.0, 0.0, 0.0, 0.0, 5.0]
+    picked[:, 0] = wp.indexedarray(wp.array([7.0, 8.0]), [[1, 0]])
+    assert a.list() == [7.0, 2.0, 0.0, 0.0, 8.0, 5.0]
+    picked[...] = 3.0
+    assert [row.list() for row in picked] == [[3.0, 3.0], [3.0, 3.0]]
+    with refused("H0711", "shape"):
+        picked[0] = [1.0]
+    with refused("H0201", "no float32"):
+        picked[0, 0] = "x"
+    with refused("H0401", "index 2 is outside"):
+        picked[2] = 1.0
+    assert picked.to("cpu") is picked
+    moved = picked.to("sim")
+    assert (moved.device.alias, moved.list()) == ("sim", [3.0] * 4)
 
 
 def test_what_is_no_array_is_refused():
