@@ -6,7 +6,6 @@ asked once, here.
 
 from __future__ import annotations
 
-import ctypes.util
 import importlib
 import importlib.metadata
 import os
@@ -29,6 +28,7 @@ from heald.diagnostics import DeviceError, HealdError
 from heald.driver.cache_store import open_store, store_contents
 from heald.runtime.cuda.assembler import find_ptxas
 from heald.runtime.cuda.devices import Gpu, discover, driver_version
+from heald.runtime.cuda.jit_link import find_jit_link
 from heald.runtime.workers import core_count
 
 _NEEDED = ("numpy", "llvmlite", "z3-solver", "pillow", "rich", "typer")
@@ -175,17 +175,20 @@ def _threads() -> Iterator[Check]:
 
 
 def _kernel() -> Iterator[Check]:
-    """The whole way once, on the CPU and in the interpreter."""
+    yield _run_on("cpu", "kernel")
+
+
+def _run_on(device: str, name: str) -> Check:
+    """The whole way once, on a device and in the interpreter."""
     saxpy = importlib.import_module("heald.cli.demos.saxpy").SAXPY
-    results = {}
-    for device in ("cpu", "sim"):
-        program = saxpy.make(1000, device)
+    results = []
+    for place in (device, "sim"):
+        program = saxpy.make(1000, place)
         program.step()
-        results[device] = program.state()["y"].tobytes()
-    if results["cpu"] == results["sim"]:
-        yield _ok("kernel", "compiles, runs, and has the bits of the interpreter")
-    else:
-        yield _fail("kernel", "runs with other bits than in the interpreter", "please report this")
+        results.append(program.state()["y"].tobytes())
+    if results[0] == results[1]:
+        return _ok(name, "compiles, runs, and has the bits of the interpreter")
+    return _fail(name, "runs with other bits than in the interpreter", "please report this")
 
 
 # -- settings and cache ----------------------------------------------------------------------------
@@ -278,8 +281,11 @@ def _gpus() -> Iterator[Check]:
     value = f"{release}, {value}" if release else value
     yield _ok("GPU driver", value, cuda=version, release=release)
     for gpu in found.gpus:
-        yield _gpu(gpu)
-    yield from _assemblers()
+        check = _gpu(gpu)
+        yield check
+        if check.state is State.OK:
+            yield _run_on(str(gpu.device), f"{gpu.device} kernel")
+    yield from _assemblers(version)
 
 
 def _gpu(gpu: Gpu) -> Check:
@@ -313,12 +319,20 @@ def _gpu_remedy(code: str, present: int) -> str:
             return "see what `nvidia-smi` says; a driver that was just updated needs a reboot"
 
 
-def _assemblers() -> Iterator[Check]:
+def _assemblers(version: int) -> Iterator[Check]:
     ptxas = find_ptxas()
-    where = ptxas or "not found: the driver does its work; only `heald build` of a .cubin needs it"
+    where = ptxas or "not found: only `heald build` of a .cubin for another GPU needs it"
     yield _ok("ptxas", where, path=ptxas)
-    linker = ctypes.util.find_library("nvJitLink")
-    yield _ok("nvJitLink", linker or "not found: not needed, the driver does its work", path=linker)
+    linker = find_jit_link(version)
+    if linker is None:
+        yield _ok(
+            "nvJitLink",
+            "not found: the driver does its work, one kernel after the other (`pip install "
+            "nvidia-nvjitlink` makes first launches faster)",
+        )
+    else:
+        number = "{}.{}".format(*linker.version)
+        yield _ok("nvJitLink", number, version=number)
 
 
 def nvidia_cards() -> int:

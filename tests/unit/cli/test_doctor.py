@@ -274,6 +274,10 @@ def test_gpus_are_described(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_checks, "discover", lambda: Discovery((new, old)))
     monkeypatch.setattr(doctor_checks, "driver_version", lambda: 12030)
     monkeypatch.setattr(doctor_checks, "driver_release", lambda: "545.23.08")
+    monkeypatch.setattr(
+        doctor_checks, "_run_on", lambda device, name: Check(name, State.OK, device)
+    )
+    monkeypatch.setattr(doctor_checks, "find_jit_link", lambda version: None)
     assert check("GPU driver").value == "545.23.08, CUDA 12.3"
     first, second = check("cuda:0"), check("cuda:1")
     assert first.state is State.OK
@@ -283,7 +287,13 @@ def test_gpus_are_described(monkeypatch: pytest.MonkeyPatch) -> None:
     assert first.details["capability"] == [9, 0]
     assert second.state is State.WARN
     assert "too old" in second.remedy
+    assert check("cuda:0 kernel").value == "cuda:0"
+    assert "cuda:1 kernel" not in [c.name for c in run_checks()], "no code for this one"
     assert check("ptxas").state is State.OK
+    assert "nvidia-nvjitlink" in check("nvJitLink").value
+    linker = SimpleNamespace(version=(12, 4))
+    monkeypatch.setattr(doctor_checks, "find_jit_link", lambda version: linker)
+    assert check("nvJitLink").value == "12.4"
 
 
 def test_cards_are_counted_by_vendor_and_class(
@@ -320,3 +330,4 @@ def test_the_gpu_here_is_well() -> None:
     assert found.state is State.OK
     assert found.details["memory"] > 1 << 30
     assert check("GPU driver").details["cuda"] >= 12030
+    assert check("cuda:0 kernel").state is State.OK
