@@ -175,6 +175,10 @@ def _gpu_trials(code: EntryCode, table: EntryTable) -> Iterator[bool]:
     yield enter(1, 96, [probe], (9, *_NUMBERS)) is NotImplemented
     yield enter((1 << 30, 1 << 10), 96, [probe], (9, *_NUMBERS), address) is NotImplemented
     yield queue[abi.QUEUE_NUMBER // 8] == last
+    yield enter(33, 96, [probe], (9, *_NUMBERS), address) is None
+    yield struct.unpack_from("<ii", memory, 8) == (1, 64)
+    yield enter(3, 96, [probe], (9, *_NUMBERS), address) is None
+    yield struct.unpack_from("<ii", memory, 8) == (1, 32)
     for dims in ((7, 64), (7, 50), (13, 64), (20, 31), (20, 57), (13, 2, 64), 416):
         yield enter(dims, 64, [probe], (9, *_NUMBERS), address) is None
         extents = dims if isinstance(dims, tuple) else (dims,)

@@ -12,6 +12,8 @@ from heald.codegen.entry_conditions import read
 
 PROBE_GPU = ("heald_probe_launch", "heald_probe_current", "heald_probe_push", "heald_probe_pop")
 PROBE_CONTEXT = 0x1234_5678
+WARP = 32
+"""Threads that run together; a block of few threads has no more warps than it needs."""
 
 _HEADER_WORDS = "\n".join(
     f"""\
@@ -69,12 +71,16 @@ define internal {{i64, i64}} @prepare_gpu(ptr %queue, ptr %variant, ptr %header,
 {read("most", "%variant", table.THREADS)}
   %threads = call i64 @llvm.umin.i64(i64 %size, i64 %most)
   %grid.total = call i64 @grid_threads(ptr %variant, ptr %header, i64 %rank, i64 %total)
-  %before = sub i64 %grid.total, 1
-  %whole.blocks = udiv i64 %before, %threads
-  %blocks = add i64 %whole.blocks, 1
-  %few = icmp ule i64 %blocks, {(1 << 31) - 1}
 {read("exact", "%variant", table.EXACT)}
   %any.size = icmp eq i64 %exact, 0
+  %raised.total = add i64 %grid.total, {WARP - 1}
+  %warps = and i64 %raised.total, -{WARP}
+  %needed = call i64 @llvm.umin.i64(i64 %threads, i64 %warps)
+  %block = select i1 %any.size, i64 %needed, i64 %threads
+  %before = sub i64 %grid.total, 1
+  %whole.blocks = udiv i64 %before, %block
+  %blocks = add i64 %whole.blocks, 1
+  %few = icmp ule i64 %blocks, {(1 << 31) - 1}
   %as.asked = icmp eq i64 %threads, %size
   %right.size = or i1 %any.size, %as.asked
   %usable = and i1 %is.open, %is.clean
@@ -111,7 +117,7 @@ fill:
   %h.print = getelementptr i8, ptr %header, i64 {abi.HEADER_PRINT}
   store i64 0, ptr %h.print, align 8
   %half = insertvalue {{i64, i64}} poison, i64 %blocks, 0
-  %grid = insertvalue {{i64, i64}} %half, i64 %threads, 1
+  %grid = insertvalue {{i64, i64}} %half, i64 %block, 1
   ret {{i64, i64}} %grid
 refuse:
   ret {{i64, i64}} zeroinitializer

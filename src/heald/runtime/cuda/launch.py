@@ -23,6 +23,7 @@ _HEADER = struct.Struct("<4qiIQQQ")
 MOST_BLOCKS = (1 << 31) - 1
 """Blocks of a grid."""
 _THREADS_OF_FUNCTION = 0
+_WARP = 32
 _RESIDENT = 2048
 """Threads that a multiprocessor holds."""
 _RESOURCE_OPS = frozenset({"resource_array", "resource_scalar"})
@@ -136,7 +137,10 @@ def launch_cuda(
             f"registers that a GPU runs {code.threads} of its threads together"
         )
         raise LaunchError(Diagnostic("H0706", message, hint=f"use block_dim={code.threads}"))
-    blocks = -(-grid_threads(artifact, dims, code.least) // threads)
+    wanted = grid_threads(artifact, dims, code.least)
+    if not artifact.blocks:
+        threads = min(threads, -(-wanted // _WARP) * _WARP)  # no more warps than it needs
+    blocks = -(-wanted // threads)
     if blocks > MOST_BLOCKS:
         message = f"{total:,} threads are {blocks:,} blocks, more than the {MOST_BLOCKS:,} of a GPU"
         hint = "launch fewer threads, or larger blocks with block_dim="
