@@ -14,7 +14,7 @@ BASE = 1 << 40
 
 
 class Fake:
-    """A driver of one GPU; counts the bytes that cross to and from the host."""
+    """A driver of one GPU; counts the bytes that cross to and from the host, and waits."""
 
     is_usable = True
 
@@ -22,7 +22,7 @@ class Fake:
         self.blocks: dict[int, Any] = {}
         self.host: list[Any] = []
         self.handles = 0
-        self.fetched = self.sent = 0
+        self.fetched = self.sent = self.waited = 0
 
     def __call__(self, name: str, *arguments: Any) -> None:
         getattr(self, name, lambda *_: None)(*arguments)
@@ -54,6 +54,9 @@ class Fake:
 
     def cuMemFree_v2(self, address: Any) -> None:
         del self.blocks[address.value]
+
+    def cuEventSynchronize(self, event: Any) -> None:
+        self.waited += 1
 
     def _check(self, ptr: int, size: int) -> int:
         for start, block in self.blocks.items():

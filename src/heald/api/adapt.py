@@ -24,6 +24,7 @@ from heald.diagnostics import (
 )
 from heald.driver import Argument, ArrayArgument, LeafValue, Program, needs_wide_index
 from heald.runtime import Allocation, Device
+from heald.runtime.cuda import PinnedMemory
 from heald.types import (
     Anything,
     Array,
@@ -285,6 +286,7 @@ def _descriptor(kernel: Kernel, name: str, t: Array, value: Any, device: Device)
         (value, owner),
         value.read_only,
         owner if isinstance(owner, Allocation) else None,
+        owner if isinstance(owner, PinnedMemory) else None,
     )
 
 

@@ -16,7 +16,7 @@ from heald.api.edge import cut
 from heald.api.kernel import Kernel
 from heald.config import config
 from heald.diagnostics import Diagnostic, HealdError, LaunchError, Note
-from heald.driver import Argument, Entry, Program, misaligned, replay_of
+from heald.driver import Argument, Entry, Program, is_pinned, misaligned, replay_of
 from heald.runtime import Device, check_dims, packer_of
 from heald.runtime.cuda import Stream, current_stream, entry_queue, other_device
 
@@ -162,7 +162,9 @@ class Launch:
 
     def _needs_care(self, argument: Argument) -> bool:
         """Must the careful path look at an argument at every launch?"""
-        return self.device.is_cuda and misaligned(argument) is not None
+        if self.device.is_cuda:
+            return misaligned(argument) is not None
+        return is_pinned(argument)
 
     # ------------------------------------------------------------------------------------ changes
 

@@ -13,7 +13,7 @@ from heald.api.indexed import indexedarray
 from heald.artifact import Parameter
 from heald.config import config
 from heald.diagnostics import HealdError
-from heald.driver import ArrayArgument, HostClasses, Pack, Program, entry_of, misaligned
+from heald.driver import ArrayArgument, HostClasses, Pack, Program, entry_of, is_pinned, misaligned
 from heald.runtime import Device, Packer
 from heald.types import is_generic, size_of
 
@@ -73,7 +73,7 @@ def _packer(
                 max(leaf.shape) >= _WIDE_EXTENT or (written and leaf.read_only)
             ):
                 return None
-        if device.is_cuda and misaligned(argument) is not None:
+        if misaligned(argument) is not None if device.is_cuda else is_pinned(argument):
             return None
         packed = packer.pack(argument.words())
         if type(value) is indexedarray:

@@ -5,6 +5,7 @@ from heald.driver.arguments import (
     Argument,
     ArrayArgument,
     LeafValue,
+    is_pinned,
     look_up,
     needs_wide_index,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "describe_overloads",
     "dump",
     "entry_of",
+    "is_pinned",
     "launch_hints",
     "look_up",
     "misaligned",

@@ -9,6 +9,7 @@ from math import prod
 import heald.interp as interp
 from heald.artifact import Symbol
 from heald.runtime import Allocation, byte_span, memory_bytes
+from heald.runtime.cuda import PinnedMemory
 from heald.types import Element, Leaf, Scalar, Type, bf16, leaves, size_of
 
 
@@ -17,7 +18,8 @@ class ArrayArgument:
     """An array: where its element (0, ..., 0) lies, its extents, byte strides and element type.
 
     ``owner`` keeps the memory alive; ``read_only`` memory must not be written by a kernel.
-    ``allocation`` knows which of its bytes were written, where that is tracked.
+    ``allocation`` knows which of its bytes were written, where that is tracked.  ``pinned`` memory
+    may still be used by copies of a GPU.
     """
 
     ptr: int
@@ -27,6 +29,7 @@ class ArrayArgument:
     owner: object
     read_only: bool = False
     allocation: Allocation | None = None
+    pinned: PinnedMemory | None = None
 
     def view(self) -> interp.ArrayView:
         """The same memory as the interpreter sees it."""
@@ -73,6 +76,19 @@ def _datum(leaf: LeafValue, t: Leaf) -> object:
         return leaf.view()
     assert isinstance(t, Scalar)
     return leaf if t is bf16 else t.carrier.type(leaf)  # the interpreter rounds it
+
+
+def is_pinned(argument: Argument) -> bool:
+    """Has a GPU perhaps not yet ended copies from or to its memory?"""
+    return any(isinstance(leaf, ArrayArgument) and leaf.pinned for leaf in argument.leaves)
+
+
+def settle(arguments: Sequence[Argument]) -> None:
+    """Before the host runs a launch: wait for copies of GPUs that use its arrays."""
+    for argument in arguments:
+        for leaf in argument.leaves:
+            if isinstance(leaf, ArrayArgument) and leaf.pinned is not None:
+                leaf.pinned.wait()
 
 
 def look_up(arguments: Sequence[Argument], dims: Sequence[int], symbol: Symbol) -> int:

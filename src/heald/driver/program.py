@@ -24,7 +24,7 @@ from heald.codegen import (
 from heald.config import config
 from heald.diagnostics import KernelFault
 from heald.driver.analysed import Analysed
-from heald.driver.arguments import Argument, look_up, thread_count
+from heald.driver.arguments import Argument, look_up, settle, thread_count
 from heald.driver.cache import ProgramCache, Recipe
 from heald.driver.deep import deeply, is_deep, with_room
 from heald.driver.gpu import (
@@ -348,10 +348,12 @@ class Program:
             return
         if self.safety == "strict":
             self._require_proofs(device, dims, arguments, block_dim)
+        if device.is_cuda:
+            self._run_cuda(stream or current_stream(device), dims, arguments, block_dim)
+            return
+        settle(arguments)
         if device.is_sim:
             self._simulate(device, dims, arguments, block_dim)
-        elif device.is_cuda:
-            self._run_cuda(stream or current_stream(device), dims, arguments, block_dim)
         else:
             self._run_cpu(dims, arguments, block_dim)
 

@@ -221,3 +221,15 @@ def test_pinned_memory_crosses_by_itself(driver: Fake) -> None:
     assert back.numpy().tolist() == [0, 1, 2, 3, 4]
     assert back[2:].pinned
     assert not there.pinned
+
+
+def test_launches_of_the_host_wait_for_copies(driver: Fake) -> None:
+    pinned = wp.zeros(3, device="cpu", pinned=True)
+    command = wp.launch(twice, dim=3, inputs=[pinned], device="cpu", record_cmd=True)
+    for run in (command.launch, lambda: wp.launch(twice, dim=3, inputs=[pinned], device="cpu")):
+        for _ in range(4):
+            wp.copy(pinned, wp.ones(3, device="cuda:0"))
+            waited = driver.waited
+            run()
+            assert driver.waited == waited + 1
+            assert pinned.numpy().tolist() == [2.0] * 3
