@@ -186,6 +186,45 @@ def updates(v: wp.array(dtype=int), w: wp.array(dtype=float)):
     w[i] = f[t % 4]
 
 
+@wp.kernel
+def tiled_bodies(p: wp.array(dtype=wp.vec3), f: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    t = wp.thread_index()
+    here = wp.block_threads()
+    s = wp.shared_array(64, wp.vec3)
+    x = p[i]
+    total = wp.vec3(0.0, 0.0, 0.0)
+    for tile in range((p.shape[0] + here - 1) // here):
+        s[t] = p[wp.min(tile * here + t, p.shape[0] - 1)]
+        wp.block_sync()
+        for k in range(here):
+            d = s[k] - x
+            r2 = wp.dot(d, d) + 0.01
+            if r2 < 0.5:
+                total += d * (1.0 / (r2 * wp.sqrt(r2)))
+        wp.block_sync()
+    f[i] = total
+
+
+@wp.kernel
+def tiled_columns(a: wp.array(dtype=float, ndim=2), b: wp.array(dtype=float, ndim=2)):
+    i, j = wp.tid()
+    t = wp.thread_index()
+    s = wp.shared_array((4, 40), float)
+    s[0, t] = a[i, j]
+    s[1, t] = float(i) + 0.25 * float(j)
+    wp.block_sync()
+    total = 0.0
+    for k in range(wp.block_threads()):
+        if (k + t) % 3 == 0:
+            total += s[0, k] * s[1, t]
+        else:
+            total = wp.max(total, s[1, k])
+    s[2, t] = total
+    wp.block_sync()
+    b[i, j] = s[2, (t + 1) % wp.block_threads()]
+
+
 def halves(*shape: int) -> Any:
     return (floats(*shape) * 8).astype(np.float16)
 
@@ -207,6 +246,12 @@ FEATURES = {
     "returns": Case(returns, 64, 32, {"v": ints(64), "n": 4}),
     "nested_masks": Case(nested_masks, 130, 50, {"v": ints(130)}),
     "own_arrays": Case(own_arrays, 100, 40, {"v": ints(100)}),
+    "tiled_bodies": Case(
+        tiled_bodies, 150, 64, {"p": floats(150, 3), "f": np.zeros((150, 3), np.float32)}
+    ),
+    "tiled_columns": Case(
+        tiled_columns, (9, 11), 40, {"a": floats(9, 11), "b": np.zeros((9, 11), np.float32)}
+    ),
     "updates": Case(updates, 100, 40, {"v": ints(100), "w": floats(100)}),
     "one_thread_each": Case(one_thread_each, 5, 1, {"v": ints(5)}),
 }

@@ -85,6 +85,23 @@ def checked(a: wp.array(dtype=int)):
         a[t] = a[t] + wp.shuffle_xor(a[t], 1) * 0
 
 
+@wp.kernel
+def in_wide_phases(a: wp.array(dtype=int), b: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    t = wp.thread_index()
+    s = wp.shared_array(64, int)
+    x = a[i]
+    s[t] = x
+    wp.block_sync()
+    for k in range(20):
+        x += b[(x + k) & n]
+    wp.block_sync()
+    for k in range(20):
+        x += s[k] + b[(x ^ k) & n]
+    wp.block_sync()
+    a[i] = x
+
+
 def launch(kernel: Any, given: list[Any], device: str, dim: int) -> None:
     inputs = []
     for x in given:
@@ -143,6 +160,18 @@ def test_each_thread_is_counted_once(device: str) -> None:
     assert error.codes == ("H0404",)
     assert "thread 5 " in str(error)
     assert "8 threads faulted" in str(error)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_faults_where_several_threads_run_at_once(device: str) -> None:
+    numbers = np.where(np.arange(64) % 16 == 9, 7, 0).astype(np.int32)
+    error = fault_of(in_wide_phases, [numbers, np.zeros(28, np.int32), 31], device)
+    assert isinstance(error, OutOfBoundsError)
+    assert "index 30 outside 'b' of shape 28, in thread 9 " in str(error)
+    assert "4 threads faulted" in str(error)
+    error = fault_of(in_wide_phases, [numbers, np.zeros(18, np.int32), 31], device)
+    assert "index 18 outside 'b' of shape 18, in thread 0 " in str(error)
+    assert "64 threads faulted" in str(error)
 
 
 def test_blocks_have_a_limit() -> None:

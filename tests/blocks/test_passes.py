@@ -15,11 +15,13 @@ from blocks.test_random import load
 from unit.frontend.harness import lower
 
 from heald.interp import ArrayView, run
-from heald.ir import Kernel, equal, parse, to_text, walk
+from heald.ir import Kernel, check, equal, parse, to_text, walk
 from heald.ops import TABLE
 from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
+from heald.passes.layout import assume_unit
 from heald.passes.pipelines import BLOCKS, PHASES
 from heald.passes.place_barriers import place_barriers
+from heald.passes.widen_phases import widen_phases
 from heald.types import Array
 
 SEEDS = range(100, 110)
@@ -115,3 +117,16 @@ def test_barriers_stand_where_accesses_conflict(golden: Callable[[str, str], Non
     placed = run_pipeline(kernel, (place_barriers,), check=True)
     golden("automatic_tree.placed.wir", to_text(placed))
     assert place_barriers(placed) is placed
+
+
+@pytest.mark.parametrize("name", ["tiled_bodies", "tiled_columns"])
+def test_long_phases_run_several_threads_at_once(name: str) -> None:
+    case = FEATURES[name]
+    _, _, phases = stages(case.kernel)
+    assert widen_phases(phases, vector_bytes=32) is phases  # arrays might have any strides
+    wide = widen_phases(assume_unit(phases), vector_bytes=32)
+    check(wide, TABLE)
+    widths = [op.attrs.get("width", 1) for op in walk(wide.body) if op.name == "threads"]
+    assert max(widths) > 1
+    assert min(widths) == 1
+    assert leave(wide, case) == leave(phases, case)

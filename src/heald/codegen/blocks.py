@@ -19,14 +19,15 @@ from heald.codegen.control import Targets, emit_region
 from heald.codegen.locations import Locations, Places
 from heald.codegen.spelling import component_types
 from heald.codegen.threads import FIRST, coordinate, launch_extent
+from heald.codegen.wide_phases import WidePhase, is_computed
 from heald.codegen.writer import Writer, phi
 from heald.ir import Kernel, Op, Value
 from heald.passes.facts import launch_rank
 from heald.passes.phase_plan import free_values
 
 _FLAGS, _COUNTS, _ANY = "%faulted.of", "%printed.of", "%faulted.any"
-_STOP = "%stop"
-"""One past the last thread of the block."""
+_STOP, _TOTAL = "%stop", "%total"
+"""One past the last thread of the block, and of the launch."""
 
 
 def functions(kernel: Kernel, module: Locations | None, aliases: Aliases) -> tuple[Body, list[str]]:
@@ -85,7 +86,8 @@ def _block_lines(body: Body) -> list[str]:
     for axis in range(1, ranges.DIMS):
         total = w.ins(f"mul i64 {total}, {launch_extent(axis)}")
     end = w.ins(f"add i64 {THREAD}, {size}")
-    w.lines.append(f"  {_STOP} = call i64 @llvm.smin.i64(i64 {end}, i64 {total})")
+    w.lines.append(f"  {_TOTAL} = add i64 {total}, 0")
+    w.lines.append(f"  {_STOP} = call i64 @llvm.smin.i64(i64 {end}, i64 {_TOTAL})")
     finish = w.join("finish")
     emit_region(body, body.kernel.body, Targets(finish))
     w.place = "" if body.locations is None else body.locations.at(body.kernel.span)
@@ -140,9 +142,10 @@ class _Phases:
         if places is not None:
             of_range, of_body, of_call = places.of_range(), places.of_body(), places.of_call()
         per_thread = ", ".join([f"i64 {FIRST}", *own, *common])
+        bounds = [f"i64 {name}" for name in (FIRST, "%lo", "%hi")]
         call = f"call void @{stem}_body({per_thread}){of_call}"
         self.lines += [
-            f"define internal void @{stem}(i64 %lo, i64 %hi, {', '.join(common)}) #2{of_range} {{",
+            f"define internal void @{stem}({', '.join([*bounds, *common])}) #2{of_range} {{",
             *_phase_loop(rank, call),
             "}",
             f"define internal void @{stem}_body({per_thread}) #0{of_body} {{",
@@ -151,7 +154,31 @@ class _Phases:
         ]
         given = [*shared, *extents, *(t.replace(_ANY, FAULTED) for t in tables)]
         given += [f"{t} {known}" for t, _, known in taken]
-        outer.writer.do(f"call void @{stem}(i64 {THREAD}, i64 {_STOP}, {', '.join(given)})")
+        given = [*(f"i64 {name}" for name in (THREAD, THREAD, _STOP)), *given]
+        scalar = f"call void @{stem}({', '.join(given)})"
+        wide = WidePhase.of(outer.kernel, op, [_pointer(t) for t in tables], f".{stem}")
+        if wide is None:
+            outer.writer.do(scalar)
+        else:
+            self.lines += wide.functions(outer, stem)
+            self._choose(wide, scalar, checked=inner.checked)
+
+    def _choose(self, wide: WidePhase, scalar: str, *, checked: bool) -> None:
+        """Several threads at once, unless one of the block has faulted before."""
+        outer = self.body
+        w = outer.writer
+        if not checked:
+            wide.call(outer, THREAD, _STOP, _TOTAL)
+            return
+        several, single, end = w.label("several"), w.label("single"), w.label("ran")
+        w.branch(w.ins(f"xor i1 {faults.has_faulted(outer)}, true"), several, single, likely=True)
+        w.start(several)
+        wide.call(outer, THREAD, _STOP, _TOTAL)
+        w.do(f"br label %{end}")
+        w.start(single)
+        w.do(scalar)
+        w.do(f"br label %{end}")
+        w.start(end)
 
     def _take_over(self, inner: Body, values: Sequence[Value]) -> list[tuple[str, str, str]]:
         """Give a phase the values of the block; the arguments as (type, name inside, name here)."""
@@ -161,7 +188,7 @@ class _Phases:
             names = []
             for t, known in zip(component_types(value.type), outer.names[value], strict=True):
                 name = known
-                if known.startswith("%"):
+                if is_computed(known):
                     name = f"%a{len(taken)}"
                     taken.append((t, name, known))
                 names.append(name)
@@ -171,11 +198,16 @@ class _Phases:
         return taken
 
 
+def _pointer(table: str) -> str:
+    """A table of the block, as the function that runs it calls it."""
+    name = table.removeprefix("ptr ")
+    return FAULTED if name == _ANY else name
+
+
 def _phase_loop(rank: int, call: str) -> list[str]:
     """The loop over the threads of a block."""
     w = Writer()
     w.start("entry")
-    w.lines.append(f"  {FIRST} = add i64 %lo, 0")
     w.branch(w.ins("icmp slt i64 %lo, %hi"), "unpack", "exit")
     w.start("unpack")
     if rank == 0:

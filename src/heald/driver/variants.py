@@ -17,6 +17,7 @@ from heald.passes.meetings import shares_block
 from heald.passes.own_updates import own_updates
 from heald.passes.pipelines import BLOCKS, PHASES, WARPS, WIDE_CPU
 from heald.passes.warp_reduce import warp_reduce
+from heald.passes.widen_phases import widen_phases
 
 _REDUCES = 80
 """The first architecture whose warps add up integers in one instruction."""
@@ -91,6 +92,8 @@ def compile_variant(lowered: Kernel, condition: LaunchCondition) -> Artifact:
         DeviceError: this processor is not supported.
     """
     if shares_block(lowered):
-        blocks = run_pipeline(lowered, PHASES, check=config.check, trace=trace())
-        return build(lowered, host_target(), blocks=blocks, condition=condition)
+        target = host_target()
+        widening = partial(widen_phases, vector_bytes=target.vector_bytes)
+        blocks = run_pipeline(lowered, (*PHASES, widening), check=config.check, trace=trace())
+        return build(lowered, target, blocks=blocks, condition=condition)
     return build(lowered, host_target(), wide=widen(lowered), condition=condition)

@@ -81,10 +81,11 @@ _OPS = (
     ),
     StructuralOp(
         "threads",
-        "threads () {body}",
+        "threads [width=n, vectors=n] () {body}",
         "Runs its region for each thread of the block, in any order; no thread meets another one "
         "in it.  It stands in programs of whole blocks, which the pass `split_phases` makes and in "
-        "which everything else runs once for the block.",
+        "which everything else runs once for the block.  `width` says how many threads run side by "
+        "side.",
     ),
     StructuralOp(
         "yield", "yield %v...", "Ends a region: results of an `if`, next iteration of a loop."
