@@ -13,7 +13,20 @@ from heald.frontend import Options, intrinsic, lower_kernel, parameter_patterns
 from heald.ir import ATOMICS, Kernel, check
 from heald.library.registry import lookup
 from heald.ops import TABLE
-from heald.types import SCALARS, Matrix, Scalar, Struct, Type, Vector, as_type, f32, f64, i32, u8
+from heald.types import (
+    SCALARS,
+    IndexedPattern,
+    Matrix,
+    Scalar,
+    Struct,
+    Type,
+    Vector,
+    as_type,
+    f32,
+    f64,
+    i32,
+    u8,
+)
 from heald.types.convert import array_of
 
 
@@ -46,6 +59,9 @@ class Surface:
 
     def array(self, dtype: Any, ndim: int = 1) -> Any:
         return array_of(dtype, ndim)
+
+    def indexedarray(self, dtype: Any, ndim: int = 1) -> IndexedPattern:
+        return IndexedPattern(as_type(dtype), ndim)
 
     def func(self, function: FunctionType) -> Function:
         return Function(function)
