@@ -12,6 +12,7 @@ from meaning.checking import case_of, variants
 from meaning.running import compare, execute, interpret
 from meaning.sources import generate
 from meaning.test_corpus import NAMES, _host_struct, load
+from meaning.test_indexed_sources import indexed_case
 
 import heald as wp
 from heald.ir import Kernel
@@ -94,3 +95,15 @@ def test_random_kernels_of_many_threads(seed: int) -> None:
     check_everywhere(
         case.kernel, case.dims, case.args, block_dim=int(np.array([33, 128])[seed % 2])
     )
+
+
+@pytest.mark.parametrize("share", range(4))
+def test_random_kernels_of_indexed_arrays(share: int) -> None:
+    for number in range(EACH):
+        seed = FIRST + share * EACH + number
+        random = np.random.default_rng(seed)
+        case, _ = indexed_case(case_of(generate(seed), seed, scale=3), seed, random)
+        try:
+            check_everywhere(case.kernel, case.dims, case.args)
+        except AssertionError as error:
+            pytest.fail(f"seed {seed}: {error}\n\n{case.text}", pytrace=False)
