@@ -103,10 +103,17 @@ def _environment(options: argparse.Namespace) -> dict[str, Any]:
         "load_average_before": os.getloadavg(),
         "versions": {
             "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in packages},
+            **{name: _version(name) for name in packages},
         },
         "peers": {},
     }
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed, on the path"
 
 
 def _git(*arguments: str) -> str:

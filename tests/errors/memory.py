@@ -98,3 +98,13 @@ def indexed(x: wp.indexedarray2d(dtype=float), y: wp.array2d(dtype=float), c: in
     x[0] = 1.0  #~ H0109
     x.data = y  #~ H0109
     wp.atomic_add(x, 0, 1.0)  #~ H0203
+
+
+TABLE = wp.constant(np.arange(4.0))
+
+
+@wp.kernel
+def writes_to_a_table(a: wp.array(dtype=float)):
+    row = TABLE[1:]
+    TABLE[0] = 1.0  #~ H0413
+    row[wp.tid()] += 2.0  #~ H0413

@@ -503,3 +503,24 @@ def test_a_stored_kernel_runs(tmp_path: Path) -> None:
         outcome(k, u.shape, [u, 0 * u], d) for k in (five_points, stored) for d in (GPU, "cpu")
     ]
     assert results.count(results[0]) == 4
+
+
+TABLE = wp.constant(np.array([1.5, 2.5, 4.0], dtype=np.float32))
+
+
+@wp.kernel
+def looked_up(x: wp.array(dtype=int), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = TABLE[x[i] % TABLE.shape[0]]
+
+
+def test_tables_change_between_launches() -> None:
+    x = wp.array(np.arange(1000, dtype=np.int32), device=GPU)
+    out = wp.zeros(1000, dtype=float, device=GPU)
+    for values in ([1.5, 2.5, 4.0], [7.0, 8.0, 9.0], [0.5, 0.25, 0.125]):
+        TABLE.assign(values)
+        for _ in range(3):
+            wp.launch(looked_up, dim=1000, inputs=[x, out], device=GPU)
+        wanted = np.array(values, np.float32)[np.arange(1000) % 3]
+        np.testing.assert_array_equal(out.numpy(), wanted)
+    assert len(looked_up.programs()) == 1

@@ -59,10 +59,11 @@ def adapt_arguments(kernel: Kernel, values: Sequence[Any], device: Device) -> li
         LaunchError: wrong count, type, rank or device, naming parameter, expected and given.
     """
     parameters, defaults = kernel.parameters, kernel.defaults
-    missing = len(parameters) - len(values)
+    tables = [table.on(device) for table in kernel.tables]
+    missing = len(parameters) - len(tables) - len(values)
     if not 0 <= missing <= len(defaults):
         raise LaunchError(_wrong_count(kernel, len(values)))
-    values = [*values, *defaults[len(defaults) - missing :]]
+    values = [*values, *defaults[len(defaults) - missing :], *tables]
     bound: dict[str, Any] = {}
     return [
         _adapt(kernel, name, pattern, value, device, bound)
@@ -81,7 +82,7 @@ def adapt_argument(kernel: Kernel, index: int, t: Type, value: Any, device: Devi
 
 
 def _wrong_count(kernel: Kernel, given: int) -> Diagnostic:
-    names = [name for name, _ in kernel.parameters]
+    names = [name for name, _ in kernel.parameters[: len(kernel.parameters) - len(kernel.tables)]]
     message = f"kernel '{kernel.key}' takes {len(names)} arguments, {given} given"
     hint = f"missing: {', '.join(names[given:])}" if given < len(names) else ""
     note = Note(f"its parameters are {', '.join(names) or 'none'}")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn, TypeVar
 
+import numpy as np
+
+from heald.api.tables import Table
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.frontend import intrinsic
 
@@ -25,9 +28,19 @@ def static(expression: _Value) -> _Value:
     return expression
 
 
-def constant(value: _Value) -> _Value:
-    """Marks a value that kernels capture; the same as writing the value."""
-    return value
+def constant(value: Any) -> Any:
+    """Marks what kernels capture.
+
+    Args:
+        value: a number, vector or struct, which is given back: kernels compile it in.  A struct
+            type, given back too: it annotates a parameter that is passed by value.  A numpy array:
+            it becomes a :class:`Table`, whose shape and type are compiled in and whose contents can
+            be assigned anew.
+
+    Raises:
+        LaunchError: an array of a type, or with dimensions, that kernels do not have (H0711).
+    """
+    return Table(value) if isinstance(value, np.ndarray) else value
 
 
 @intrinsic("tid")

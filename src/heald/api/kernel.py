@@ -14,7 +14,7 @@ from heald.api.settings import Settings
 from heald.config import config
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.driver import Entry, Program, compile_program, report_changes
-from heald.frontend import Options, parameter_patterns, remember
+from heald.frontend import Options, captured_tables, parameter_patterns, remember
 from heald.runtime import CPU, current_device
 from heald.types import Pattern, Type, as_type, i32, i64, usual_type
 
@@ -63,6 +63,8 @@ class Kernel:
 
     Attributes:
         key: its name.
+        tables: what it captures by ``wp.constant(array)``; parameters behind the others, which
+            launches fill in.  Known once ``parameters`` are.
         entries: ways to launch it again with arguments like those of the last launches, and the
             revision of the settings that they were made for.
     """
@@ -87,6 +89,7 @@ class Kernel:
         self._read_parameters = parameters
         self._parameters: tuple[tuple[str, Pattern], ...] | None = None
         self._captured: object = None
+        self.tables: tuple[Any, ...] = ()
         self._compile = compile_for
         self._programs: dict[Key, Program] = {}
         self._lock = Lock()
@@ -296,7 +299,12 @@ def kernel(
             f, types, name=called, safety=safety, options=options, check_contracts=checked
         )
 
-    made = Kernel(called, home, lambda: parameter_patterns(f), compiled, settings)
+    def parameters() -> tuple[tuple[str, Pattern], ...]:
+        made.tables = tuple(table for _, table in captured_tables(f))
+        tables = ((name, table.__heald_table__) for name, table in captured_tables(f))
+        return (*parameter_patterns(f), *tables)
+
+    made = Kernel(called, home, parameters, compiled, settings)
     functools.update_wrapper(made, f)
     home.kernels[called] = made
     return made

@@ -101,7 +101,11 @@ def launch(
             if revision is config.revision:
                 place = device if stream is None else _device_of(stream, device)
                 place = CURRENT.device if place is None else place
+                last = outputs
                 for entry in entries:
+                    if kernel.tables:
+                        tables = [table.on(entry.device) for table in kernel.tables]
+                        last = (*outputs, *tables)
                     if place is entry.device or (type(place) is str and place == entry.alias):
                         call = entry.call
                         if entry.is_queued:
@@ -109,11 +113,11 @@ def launch(
                             if queued is None:
                                 queued = current_stream(entry.device)
                             if queued.address:
-                                outcome = call(dim, block_dim, inputs, outputs, queued.address)
+                                outcome = call(dim, block_dim, inputs, last, queued.address)
                             else:
-                                outcome = _capture(entry, queued, dim, block_dim, inputs, outputs)
+                                outcome = _capture(entry, queued, dim, block_dim, inputs, last)
                         else:
-                            outcome = call(dim, block_dim, inputs, outputs)
+                            outcome = call(dim, block_dim, inputs, last)
                         if outcome is None:
                             return None
                         if outcome is not NotImplemented:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +42,8 @@ def save_ir(
 ) -> None:
     """Write the WIR of a kernel to a file that :func:`load_ir` reads on any machine.
 
-    Every specialisation compiled so far is stored.
+    Every specialisation compiled so far is stored.  Tables that the kernel captures become
+    parameters behind the others.
 
     Args:
         kernel: made by ``@wp.kernel``.
@@ -69,7 +71,12 @@ def save_ir(
     facts = {**(metadata or {}), _FORM: forms}
     if any(program.promises for _, program in stored):
         facts[_CONTRACTS] = json.dumps([to_plain(program.promises) for _, program in stored])
-    write_whole(path, dump_kernels([p.wir for _, p in stored], metadata=facts))
+    write_whole(path, dump_kernels([_with_tables(p.wir) for _, p in stored], metadata=facts))
+
+
+def _with_tables(wir: WirKernel) -> WirKernel:
+    """A kernel whose tables are parameters like others, since only its source finds them."""
+    return replace(wir, attrs={k: v for k, v in wir.attrs.items() if k != "tables"})
 
 
 @at_edge

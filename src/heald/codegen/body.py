@@ -169,10 +169,20 @@ class Body:
         """
         array = op.operands[0]
         text = self.notes(array)
-        if not self.gpu or self.aliases is None or op.result in self._deciding_loads():
+        if not self.gpu or op.result in self._deciding_loads():
             return text
-        unwritten = self.aliases.is_only_read(self.roots_of_arrays(), array)
+        roots = self.roots_of_arrays()
+        unwritten = self._is_table(roots.get(array, frozenset())) or (
+            self.aliases is not None and self.aliases.is_only_read(roots, array)
+        )
         return text + (INVARIANT if unwritten else "")
+
+    def _is_table(self, roots: frozenset[Root]) -> bool:
+        """Is it a table, which changes between launches only?  They are the last parameters."""
+        count = self.kernel.attrs.get("tables", 0)
+        assert isinstance(count, int)
+        first = len(self.kernel.params) - count
+        return bool(roots) and all(parameter >= first for parameter, _ in roots)
 
     def _deciding_loads(self) -> frozenset[Value]:
         if self.decided is None:

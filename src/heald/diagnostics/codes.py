@@ -56,6 +56,7 @@ _ROWS = (
     Code("H0410", "shared arrays too large"),
     Code("H0411", "array used against its contract"),
     Code("H0412", "contents break a contract"),
+    Code("H0413", "write to a table"),
     # H06 proof
     Code("H0601", "a thread leaves an array"),
     Code("H0602", "a thread divides by zero"),

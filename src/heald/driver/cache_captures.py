@@ -24,7 +24,14 @@ import numpy as np
 
 from heald.artifact.serialise import to_plain
 from heald.driver.cache_store import note
-from heald.frontend import captured_value, outline_of, own_signature, results_of, signature_of
+from heald.frontend import (
+    captured_value,
+    outline_of,
+    own_signature,
+    results_of,
+    signature_of,
+    table_type,
+)
 from heald.types import Array, Scalar, Struct, Type, as_concrete
 
 Description = tuple[Any, ...]
@@ -148,6 +155,9 @@ class _Describer:
         if is_dataclass(value) and _is_own(kind):  # types, patterns, machine ops
             parts = (self.value(getattr(value, f.name)) for f in fields(value))
             return (kind.__module__, kind.__name__, *parts)
+        table = table_type(value)
+        if table is not None:
+            return ("table", self.value(table), tuple(value.shape))
         if hasattr(value, "__heald_overloads__"):
             return self._overloads(value)
         t = as_concrete(getattr(kind, "__heald_type__", None))

@@ -12,10 +12,12 @@ from heald.frontend.lower import (
 from heald.frontend.machine import intrinsic
 from heald.frontend.session import Options, Resolver
 from heald.frontend.sources import own_signature, read_source, remember
+from heald.frontend.tables import captured_tables, table_type
 
 __all__ = [
     "Options",
     "Resolver",
+    "captured_tables",
     "captured_value",
     "intrinsic",
     "lower_call",
@@ -29,4 +31,5 @@ __all__ = [
     "remember",
     "results_of",
     "signature_of",
+    "table_type",
 ]

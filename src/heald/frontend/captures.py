@@ -11,6 +11,7 @@ import numpy as np
 from heald.diagnostics import Diagnostic
 from heald.frontend.operands import Binding, Operand, Refused, Several, Static, Unset, literal_of
 from heald.frontend.session import Session, near_miss
+from heald.frontend.tables import table_type
 from heald.ir import Value
 from heald.types import Array, Scalar, Struct, Type, array_leaves, as_concrete
 
@@ -84,6 +85,11 @@ def operand_of(s: Session, node: ast.AST, value: Any) -> Operand:
         return s.const(scalar, value.item())
     if isinstance(value, (tuple, list)):
         return Several(tuple(operand_of(s, node, item) for item in value))
+    if table_type(value) is not None:
+        known = s.tables.get(id(value))
+        if known is None:
+            raise _unusable(s, node, value, "tables are read by kernels, and functions they call")
+        return known
     described = getattr(type(value), "__heald_type__", None)
     if isinstance(value, type) or described is None:
         return Static(value)

@@ -142,8 +142,9 @@ def extent_of(s: Session, array: Value, axis: int) -> Value:
         array = s.builder.extract(array, 0)
     t = array.type
     assert isinstance(t, Array)
-    if t.shape is not None:
-        return s.const(s.options.index, t.shape[axis])
+    shape = t.shape or s.shapes.get(array)
+    if shape is not None:
+        return s.const(s.options.index, shape[axis])
     (extent,) = s.builder.emit("dim", (array,), (s.options.index,), axis=axis)
     return extent
 

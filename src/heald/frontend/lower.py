@@ -23,7 +23,9 @@ from heald.frontend.sources import (
     read_source,
 )
 from heald.frontend.statements import TooManyErrors, block
-from heald.ir import Kernel, Region, Value
+from heald.frontend.tables import captured_tables
+from heald.ir import ATOMICS, Kernel, Region, Value, walk
+from heald.passes.array_roots import array_roots
 from heald.types import Contract, Pattern, Type, as_type, contract_of
 
 _DEFAULT = Options()
@@ -47,8 +49,10 @@ def parameter_patterns(function: FunctionType) -> tuple[tuple[str, Pattern], ...
 
 
 def parameter_contracts(function: FunctionType) -> tuple[Contract | None, ...]:
-    """The contract of each parameter, None where its annotation has none."""
-    return tuple(contract_of(p.annotation) for p in declared_parameters(function))
+    """The contract of each parameter, None where there is none; tables promise their shape."""
+    declared = (contract_of(p.annotation) for p in declared_parameters(function))
+    tables = (Contract(tuple(map(str, table.shape))) for _, table in captured_tables(function))
+    return (*declared, *tables)
 
 
 def parameter_places(function: FunctionType) -> tuple[tuple[str, Span], ...]:
@@ -90,7 +94,7 @@ def lower_kernel(
 
     Args:
         function: the Python function under the decorator.
-        types: one type for each parameter.
+        types: one type for each parameter, and perhaps for each captured table behind them.
         resolver: finds library builtins by name.
         options: what to compile for.
         name: of the kernel, where it is not the function's.
@@ -99,11 +103,18 @@ def lower_kernel(
         CompileError: with every mistake found, up to ten.
     """
     source = read_source(function)
+    tables, declared = captured_tables(function), parameters_of(function)
+    if len(types) == len(declared):
+        types = [*types, *(table.__heald_table__ for _, table in tables)]
     params = tuple(Value(t) for t in types)
     frame = Frame(source, None, {}, [Target("kernel")])
     s = Session(resolver, options, frame, expression, block, call_builtin)
-    for parameter, value in zip(parameters_of(function), params, strict=True):
+    for parameter, value in zip(declared, params[: len(declared)], strict=True):
         s.bind(parameter.name, value, parameter.node)
+    for (called, table), value in zip(tables, params[len(declared) :], strict=True):
+        s.tables[id(table)] = value
+        s.shapes[value] = tuple(table.shape)
+        s.names[value] = called
     s.builder.span = source.span(source.tree, None)
     s.builder.open()
     try:
@@ -114,6 +125,7 @@ def lower_kernel(
     if s.errors:
         raise collect(s.errors)
     body = s.builder.close()
+    _refuse_table_writes(s, body)
     try:
         shared = shared_ops(s, body.ops)
     except Refused as refused:
@@ -127,7 +139,29 @@ def lower_kernel(
         s.rank,
         MappingProxyType(s.names),
         span=source.span(source.tree, None),
+        attrs={"tables": len(tables)} if tables else {},
     )
+
+
+def _refuse_table_writes(s: Session, body: Region) -> None:
+    tables = tuple(s.tables.values())
+    if not tables:
+        return
+    kernel = Kernel("", tables, body)
+    roots = array_roots(kernel)
+    errors = [
+        Diagnostic(
+            "H0413",
+            "a table is read only in kernels",
+            op.span,
+            "writes to it",
+            hint="assign its contents on the host, table.assign(...), or pass an array",
+        )
+        for op in walk(body)
+        if (op.name == "store" or op.name in ATOMICS) and roots.get(op.operands[0])
+    ]
+    if errors:
+        raise collect(errors)
 
 
 def lower_call(

@@ -77,6 +77,7 @@ class Frame:
 class Session:
     """Lowers one kernel.  ``expression`` and ``block`` are the two mutually recursive halves.
 
+    ``tables`` are the parameters for captured tables, by identity, and ``shapes`` their extents.
     ``shared`` collects the allocations of shared arrays, which stand at the head of the kernel.
     """
 
@@ -95,6 +96,8 @@ class Session:
         self.rank = 0
         self.shared: list[Op] = []
         self.names: dict[Value, str] = {}
+        self.tables: dict[int, Value] = {}
+        self.shapes: dict[Value, tuple[int, ...]] = {}
         self.literals: dict[Value, bool | int | float] = {}
         self.errors: list[Diagnostic] = []
         self.failures = 0

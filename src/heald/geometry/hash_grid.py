@@ -70,6 +70,22 @@ def _find_starts(cells: wp.array(dtype=wp.uint32), starts: wp.array(dtype=int)) 
     starts[c] = low
 
 
+class _Room:
+    """Memory of a GPU that builds of as many points share."""
+
+    def __init__(self, count: int, cells: int, device: Any) -> None:
+        self.count = count
+        self.keys = _both(count, wp.uint32, device)
+        self.ids = _both(count, wp.int32, device)
+        self.starts = wp.empty(cells + 1, dtype=wp.int32, device=device)
+        self.sorter = blocks.Sorter(max(count, 1), device)
+
+
+def _both(count: int, dtype: Any, device: Any) -> tuple[wp.array, wp.array]:
+    first, second = (wp.empty(count, dtype=dtype, device=device) for _ in range(2))
+    return first, second
+
+
 class HashGrid:
     """Points sorted into the cells of a grid that repeats in every direction.
 
@@ -112,6 +128,7 @@ class HashGrid:
         self.periodic = None if periodic is None else _checked_period(periodic)
         self._count = 0
         self._handle: int | None = None
+        self._room: _Room | None = None
 
     @property
     def id(self) -> int:
@@ -178,11 +195,9 @@ class HashGrid:
     def _build_on_gpu(self, points: wp.array, width: Sequence[float]) -> None:
         """The same by kernels: cells are sorted by as many bits as their numbers have."""
         count, cells = len(points), math.prod(self.dims)
-        keys, ids = (
-            tuple(wp.empty(count, dtype=t, device=self.device) for _ in range(2))
-            for t in (wp.uint32, wp.int32)
-        )
-        starts = wp.empty(cells + 1, dtype=wp.int32, device=self.device)
+        if self._room is None or self._room.count != count:
+            self._room = _Room(count, cells, self.device)
+        keys, ids, starts = self._room.keys, self._room.ids, self._room.starts
         found = 0
         if count:
             wp.launch(
@@ -191,7 +206,7 @@ class HashGrid:
                 inputs=[points, *self._layout(width), keys[0], ids[0]],
                 device=self.device,
             )
-            found = blocks.sort_pairs(keys, ids, (cells - 1).bit_length())
+            found = self._room.sorter.run(keys, ids, (cells - 1).bit_length())
         wp.launch(_find_starts, dim=cells + 1, inputs=[keys[found], starts], device=self.device)
         self._register(width, [starts, ids[found]])
 

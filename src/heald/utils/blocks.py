@@ -86,20 +86,35 @@ def _scan_tiles(
             out[first + k] = tile[padded(k)]
 
 
-def scan(values: wp.array, out: wp.array, inclusive: bool) -> None:
-    """Running sums of integers; ``out`` may be ``values``.
+class Scanner:
+    """Running sums of ``count`` integers, again and again with the same room.
 
     Tiles are summed, their sums are scanned in the same way, and each tile continues where those
     before it ended (Sengupta, Harris and Garland, "Efficient parallel scan algorithms for GPUs",
     2008).
     """
-    tiles = -(-values.size // TILE)
-    starts = wp.zeros(tiles, dtype=values.dtype, device=values.device)
-    if tiles > 1:
-        sums = wp.empty(tiles, dtype=values.dtype, device=values.device)
-        _launch(_sum_tiles, tiles, values, sums)
-        scan(sums, starts, inclusive=False)
-    _launch(_scan_tiles, tiles, values, starts, inclusive, out)
+
+    def __init__(self, count: int, dtype: Any, device: Any) -> None:
+        self.tiles = -(-count // TILE)
+        self._above: Scanner | None = None
+        if self.tiles == 1:
+            self._starts = wp.zeros(1, dtype=dtype, device=device)
+            return
+        self._starts = wp.empty(self.tiles, dtype=dtype, device=device)
+        self._sums = wp.empty(self.tiles, dtype=dtype, device=device)
+        self._above = Scanner(self.tiles, dtype, device)
+
+    def run(self, values: wp.array, out: wp.array, inclusive: bool) -> None:
+        """Scan ``values`` into ``out``, which may be the same array."""
+        if self._above is not None:
+            _launch(_sum_tiles, self.tiles, values, self._sums)
+            self._above.run(self._sums, self._starts, inclusive=False)
+        _launch(_scan_tiles, self.tiles, values, self._starts, inclusive, out)
+
+
+def scan(values: wp.array, out: wp.array, inclusive: bool) -> None:
+    """Running sums of integers; ``out`` may be ``values``."""
+    Scanner(values.size, values.dtype, values.device).run(values, out, inclusive)
 
 
 # -- sorts -----------------------------------------------------------------------------------------
@@ -199,33 +214,50 @@ def _move_by_digit(
             values_out[to] = values[k]
 
 
-def sort_pairs(
-    keys: tuple[wp.array, wp.array], values: tuple[wp.array, wp.array], bits: int
-) -> int:
-    """Sort by the lowest ``bits`` bits of the keys; stable.  Gives which of the buffers holds them.
+Pair = tuple[wp.array, wp.array]
+
+
+class Sorter:
+    """Sorts of ``count`` pairs, again and again with the same room.
 
     Least significant digit first.  Each warp finds the keys of a digit among 32 neighbours by
     votes, and how many there were before them in the tile (Merrill and Grimshaw, "High performance
     and scalable radix sorting", 2011, section 3).
-
-    Args:
-        keys: what to sort, and room for as many.
-        values: the same.
-        bits: of unsigned keys, or all bits of signed ones.
     """
-    device = keys[0].device
-    tiles = -(-keys[0].size // TILE)
-    counts = wp.empty((DIGITS, tiles), dtype=int, device=device)
-    flat = counts.reshape(-1)
-    here = 0
-    for shift in range(0, bits, DIGIT_BITS):
-        _launch(_count_digits, tiles, keys[here], shift, counts)
-        scan(flat, flat, inclusive=False)
-        there = 1 - here
-        moved = (keys[there], values[there])
-        _launch(_move_by_digit, tiles, keys[here], values[here], shift, counts, *moved)
-        here = there
-    return here
+
+    def __init__(self, count: int, device: Any) -> None:
+        self._tiles = -(-count // TILE)
+        self._counts = wp.empty((DIGITS, self._tiles), dtype=int, device=device)
+        self._flat = self._counts.reshape(-1)
+        self._scanner = Scanner(self._flat.size, wp.int32, device)
+
+    def run(self, keys: Pair, values: Pair, bits: int) -> int:
+        """Sort by the lowest ``bits`` bits of the keys; stable.
+
+        Args:
+            keys: what to sort, and room for as many.
+            values: the same.
+            bits: of unsigned keys, or all bits of signed ones.
+
+        Returns:
+            Which of the two arrays holds the result.
+        """
+        here = 0
+        for shift in range(0, bits, DIGIT_BITS):
+            _launch(_count_digits, self._tiles, keys[here], shift, self._counts)
+            self._scanner.run(self._flat, self._flat, inclusive=False)
+            there = 1 - here
+            moved = (keys[there], values[there])
+            _launch(
+                _move_by_digit, self._tiles, keys[here], values[here], shift, self._counts, *moved
+            )
+            here = there
+        return here
+
+
+def sort_pairs(keys: Pair, values: Pair, bits: int) -> int:
+    """One sort; see :meth:`Sorter.run`."""
+    return Sorter(keys[0].size, keys[0].device).run(keys, values, bits)
 
 
 def _launch(kernel: Any, tiles: int, *arguments: Any) -> None:
