@@ -95,3 +95,13 @@ wp.array(dtype=int, monotone="yes")  #~ H0211
 @wp.kernel
 def promises(n: int):
     wp.requires(n)  #~ H0201
+
+
+@wp.kernel
+def gives(a: wp.array(dtype=float)) -> float:  #~ H0105
+    a[0] = 1.0
+
+
+@wp.kernel
+def gives_none(a: wp.array(dtype=float)) -> None:
+    a[0] = 1.0

@@ -13,6 +13,7 @@ from heald.frontend.conversions import as_value
 from heald.frontend.expressions import expression
 from heald.frontend.intrinsics import Arguments
 from heald.frontend.operands import Operand, Refused, Several, Static, Target
+from heald.frontend.returns import result_patterns
 from heald.frontend.session import Frame, Options, Resolver, Session
 from heald.frontend.sources import (
     declared_parameters,
@@ -117,6 +118,8 @@ def lower_kernel(
         s.names[value] = called
     s.builder.span = source.span(source.tree, None)
     s.builder.open()
+    if result_patterns(function):
+        s.report(s.refuse(source.tree.returns or source.tree, "H0105", "a kernel returns nothing"))
     try:
         if s.block(source.tree.body):
             s.builder.emit("return")
