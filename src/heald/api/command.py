@@ -16,7 +16,15 @@ from heald.api.edge import cut
 from heald.api.kernel import Kernel
 from heald.config import config
 from heald.diagnostics import Diagnostic, HealdError, LaunchError, Note
-from heald.driver import Argument, Entry, Program, is_pinned, misaligned, replay_of
+from heald.driver import (
+    Argument,
+    Entry,
+    Program,
+    fixed_replay_of,
+    is_pinned,
+    misaligned,
+    replay_of,
+)
 from heald.runtime import Device, check_dims, packer_of
 from heald.runtime.cuda import Stream, current_stream, entry_queue, other_device
 
@@ -150,7 +158,10 @@ class Launch:
         watched = config.debug or (self.device.is_cuda and config.verify_cuda)
         plain = not (self.device.is_sim or program.has_wide_index or watched)
         if plain and not any(map(self._needs_care, arguments)):
-            entry = replay_of(program, self.device)
+            if self.device.is_cuda:
+                entry = fixed_replay_of(program, self.device, dims, arguments)
+            else:
+                entry = replay_of(program, self.device)
         if entry is not None:
             words = [word for argument in arguments for word in argument.words()]
             artifact = program.artifact(self.device)

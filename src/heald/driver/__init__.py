@@ -13,7 +13,14 @@ from heald.driver.build import build_for_gpu
 from heald.driver.cache import clear_cache
 from heald.driver.cache_captures import describe_overloads
 from heald.driver.dump import STAGES, dump
-from heald.driver.entries import Entry, HostClasses, Pack, entry_of, replay_of
+from heald.driver.entries import (
+    Entry,
+    HostClasses,
+    Pack,
+    entry_of,
+    fixed_replay_of,
+    replay_of,
+)
 from heald.driver.files import write_whole
 from heald.driver.gpu import misaligned
 from heald.driver.hints import launch_hints
@@ -44,6 +51,7 @@ __all__ = [
     "describe_overloads",
     "dump",
     "entry_of",
+    "fixed_replay_of",
     "is_pinned",
     "launch_hints",
     "look_up",

@@ -26,6 +26,7 @@ from heald.codegen import (
     takes_number,
 )
 from heald.config import config
+from heald.driver.arguments import Argument
 from heald.driver.gpu import GpuVariant
 from heald.driver.program import Program, Variant
 from heald.runtime import CPU, PARALLEL_WORK, READ_ONLY, Device, array_signature, table_of
@@ -47,6 +48,7 @@ class Entry:
         masks: the variants that it knows.
         is_shared: whether it knows how to share work among cores.
         is_direct: does it read all arguments itself, so that they keep alive what it has read?
+        is_fixed: was the variant chosen when it was made?
         alias: the name of the device.
         is_queued: do calls take the queue of a stream?
     """
@@ -57,6 +59,7 @@ class Entry:
     masks: frozenset[int]
     is_shared: bool
     is_direct: bool = True
+    is_fixed: bool = False
     alias: str = field(init=False)
     is_queued: bool = field(init=False)
 
@@ -68,8 +71,10 @@ class Entry:
     def is_current(self) -> bool:
         """Would a new entry know no more?"""
         program = self.program
-        return self.masks == _variants(program, self.device).keys() and (
-            self.device.is_cuda or self.is_shared == program.is_shared
+        return (
+            self.is_fixed
+            or (self.masks == _variants(program, self.device).keys()
+            and (self.device.is_cuda or self.is_shared == program.is_shared))
         )
 
 
@@ -153,6 +158,25 @@ def replay_of(program: Program, device: Device) -> Entry | None:
     return made
 
 
+def fixed_replay_of(
+    program: Program, device: Device, dims: Sequence[int], arguments: Sequence[Argument]
+) -> Entry | None:
+    """The same for launches on a GPU with these dims and arguments: the variant is chosen now, and
+    compiled."""
+    if program.needs_care:
+        return None
+    mask, variant = program.choose_on_gpu(device, dims, arguments)
+    revision, key = config.revision, f"{device.alias} {mask}"
+    known = program.replays.get(key)
+    if isinstance(known, _Replay) and known.revision is revision:
+        return known.entry
+    takes = (BytesTake(0, variant.artifact.block_size),)
+    made = _make(program, device, takes, None, only=mask)
+    if made is not None:
+        program.replays[key] = _Replay(revision, made)
+    return made
+
+
 @dataclass(frozen=True, slots=True)
 class _Replay:
     """The replay of a program, for one revision of the settings."""
@@ -205,10 +229,19 @@ def _array_class(host: HostClasses) -> ArrayClass | None:
 
 
 def _make(
-    program: Program, device: Device, takes: Sequence[Take], arrays: ArrayClass | None
+    program: Program,
+    device: Device,
+    takes: Sequence[Take],
+    arrays: ArrayClass | None,
+    *,
+    only: int | None = None,
 ) -> Entry | None:
+    """With ``only``, for launches that take the variant of that mask."""
     variants, artifact = _variants(program, device), program.artifact(device)
     assert artifact is not None
+    conditions = program.conditions
+    if only is not None:
+        variants, conditions = {0: variants[only]}, ()
     is_shared = program.is_shared and not device.is_cuda
     table = EntryTable(
         rank=program.rank,
@@ -216,7 +249,7 @@ def _make(
         takes=tuple(takes),
         arrays=arrays,
         parameters=artifact.parameters,
-        conditions=program.conditions,
+        conditions=conditions,
         variants={mask: _code(variant) for mask, variant in variants.items()},
         launcher=parallel_launcher() if is_shared else None,
         cores=config.num_threads,
@@ -229,7 +262,7 @@ def _make(
         return None
     if uses_resources(artifact):
         call = _with_queue_resources(call, device) if device.is_cuda else _with_resources(call)
-    return Entry(call, program, device, frozenset(variants), is_shared)
+    return Entry(call, program, device, frozenset(variants), is_shared, is_fixed=only is not None)
 
 
 def _code(variant: Variant | GpuVariant) -> CpuCode | GpuCode:

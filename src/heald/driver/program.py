@@ -405,6 +405,13 @@ class Program:
         elif not self._variants:
             self.choose(dims, arguments)
 
+    def choose_on_gpu(
+        self, device: Device, dims: Sequence[int], arguments: Sequence[Argument]
+    ) -> tuple[int, GpuVariant]:
+        """The variant for a launch on a GPU, and its mask."""
+        choice = self._choice(dims, arguments)
+        return self._mask(choice), self.gpu_variant(choice, device)
+
     def _choice(self, dims: Sequence[int], arguments: Sequence[Argument]) -> Choice:
         def number(symbol: Symbol) -> int:
             return look_up(arguments, dims, symbol)
