@@ -59,6 +59,7 @@ def compile_program(
         return wir
 
     stated = f" {contracts}" if any(contracts) else ""
+    stated += " checked" * check_contracts  # the code differs, if not the program
     chosen = f"{options} {safety=} {name=}{stated}"
     span = read_source(function).name_span(None)
     analysed, cache = deeply(lambda: analyse(function, types, chosen, lower), name, span)
