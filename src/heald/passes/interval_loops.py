@@ -171,12 +171,17 @@ class Loop:
         self.guesses = []
 
 
-def open_loop(state: State, memory: Memory, inits: Sequence[Value]) -> Loop:
-    """A loop and the guesses to begin with.
+def open_loop(
+    state: State, memory: Memory, inits: Sequence[Value], understood: Sequence[bool]
+) -> Loop:
+    """A loop and the guesses to begin with, about the carried values that are ``understood``.
 
     A carried value never passes its initial value, and one that starts at 0 or above stays there.
     """
-    terms = [None if integer_type(v) is None else state.term(v) for v in inits]
+    terms = [
+        state.term(v) if known and integer_type(v) is not None else None
+        for v, known in zip(inits, understood, strict=True)
+    ]
     guesses = []
     for k, term in enumerate(terms):
         if term is None:

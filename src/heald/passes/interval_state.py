@@ -40,13 +40,14 @@ class State:
 
     With ``ask`` the analysis may restrict the launches it speaks of: it accepts clauses into
     ``facts``.  That a sum does not wrap is only asked of launches of unusual sizes, but for the
-    sums in ``wanted``.
+    sums in ``wanted``; those of which more would have to be asked are ``refused``.
     """
 
     kernel: Kernel
     ask: bool
     facts: Facts
     wanted: frozenset[Value] = frozenset()
+    refused: set[Value] = field(default_factory=set)
     made: dict[Value, Op] = field(default_factory=dict)
     constants: dict[Value, bool | int] = field(default_factory=dict)
     arms: dict[Op, tuple[list[Linear], list[Linear]]] = field(default_factory=dict)
@@ -116,7 +117,7 @@ class State:
         begin = (self.facts.low(residue) - t.lowest) // size * size
         end = (self.facts.high(residue) - t.lowest) // size * size
         for shift in dict.fromkeys((0, begin, end)):
-            if self._fits(residue - shift, t, value in self.wanted):
+            if self._fits(residue - shift, t, value):
                 self.set_term(value, residue - shift)
                 return
         opaque = of(self.atom(t.lowest, t.highest))
@@ -124,7 +125,7 @@ class State:
         small = all(abs(n).bit_length() <= _MOST_DIGITS for n in residue.terms.values())
         self._residues[value] = residue if small else opaque
 
-    def _fits(self, term: Linear, t: Scalar, wanted: bool) -> bool:
+    def _fits(self, term: Linear, t: Scalar, value: Value) -> bool:
         facts = self.facts
         goals = [term - t.lowest, constant(t.highest) - term]
         if any(facts.high(g) < 0 for g in goals):
@@ -136,7 +137,10 @@ class State:
         clauses: list[Linear] = []
         for goal in goals:
             found = facts.prove_under(goal)
-            if found is None or not all(map(is_modest if wanted else is_usual, found)):
+            if found is None or not all(map(is_modest, found)):
+                return False
+            if value not in self.wanted and not all(map(is_usual, found)):
+                self.refused.add(value)
                 return False
             clauses += found
         self.accept(clauses)

@@ -4,12 +4,12 @@ describes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from heald.artifact import LaunchCondition
-from heald.ir import MEMORY, OBLIGATIONS, Kernel, Op, Region, Value, op_ids, walk
-from heald.passes.dependence import behind
+from heald.ir import EXITS, MEMORY, OBLIGATIONS, Kernel, Op, Region, Value, op_ids, walk
+from heald.passes.dependence import Dependence, condition_of
 from heald.passes.facts import DIVISIONS
 from heald.passes.guard import Verdict
 from heald.passes.interval_facts import Facts
@@ -67,23 +67,52 @@ def analyse_intervals(kernel: Kernel) -> Intervals:
     does not wrap takes ``dim[0] <= 2^19``.
     """
     effort = _EFFORT + _EFFORT_PER_OP * sum(1 for _ in walk(kernel.body))
-    strict = _Analysis(State(kernel, ask=False, facts=Facts(effort)))
+    deciding = _deciding(kernel)
+    strict = _Analysis(State(kernel, ask=False, facts=Facts(effort)), deciding)
     strict.run()
     proved = strict.holding()
     if proved.issuperset(strict.verdicts):
         return Intervals(proved, frozenset(), LaunchCondition())
-    asking = _Analysis(State(kernel, ask=True, facts=Facts(effort)))
+    asking = _Analysis(State(kernel, ask=True, facts=Facts(effort)), deciding)
     asking.run()
-    open_ones = asking.verdicts.keys() - asking.holding()
-    if open_ones:
-        wanted = behind(kernel, open_ones)
-        trying = _Analysis(State(kernel, ask=True, facts=Facts(effort), wanted=wanted))
+    wanted = _behind(kernel, asking.verdicts.keys() - asking.holding())
+    if not asking.state.refused.isdisjoint(wanted):
+        state = State(kernel, ask=True, facts=Facts(effort), wanted=wanted)
+        trying = _Analysis(state, deciding)
         trying.run()
         if trying.holding() > asking.holding():
             asking = trying
     under = asking.holding() - proved
     clauses = asking.state.facts.clauses if under else []
     return Intervals(proved, under, _condition(clauses))
+
+
+def _deciding(kernel: Kernel) -> frozenset[Value]:
+    """What obligations depend on, or where control goes: nothing else can prove one."""
+    ops = list(walk(kernel.body))
+    leaving = [v for op in ops if _may_leave(op) for v in condition_of(op)]
+    return _behind(kernel, [op for op in ops if op.name in OBLIGATIONS], leaving)
+
+
+def _behind(kernel: Kernel, asked: Iterable[Op], more: Iterable[Value] = ()) -> frozenset[Value]:
+    """What some obligations depend on, and ``more`` values."""
+    asked, found = list(asked), Dependence(kernel)
+    values = [v for op in asked for v in _asked_of(op)]
+    return found.behind((), [*values, *found.around(asked), *more])
+
+
+def _may_leave(op: Op) -> bool:
+    """Does a branch tell more behind it, since one arm leads elsewhere?"""
+    inner = (o for region in op.regions for o in walk(region)) if op.name == "if" else ()
+    return any(o.name in EXITS for o in inner)
+
+
+def _asked_of(op: Op) -> Sequence[Value]:
+    """The operands that decide whether an obligation holds."""
+    array = op.operands[0].type if op.operands else None
+    if op.name in MEMORY and isinstance(array, Array):
+        return op.operands[: 1 + array.ndim]
+    return op.operands[:3] if op.name == "for" else op.operands
 
 
 def _condition(clauses: Sequence[Linear]) -> LaunchCondition:
@@ -108,9 +137,13 @@ class _Return:
 
 @dataclass(slots=True)
 class _Analysis:
-    """One walk over the kernel; loops are walked until their guesses hold."""
+    """One walk over the kernel; loops are walked until their guesses hold.
+
+    Only values in ``deciding`` are understood; others are any number of their type.
+    """
 
     state: State
+    deciding: frozenset[Value]
     verdicts: dict[Op, bool] = field(default_factory=dict)
     _loops: list[Loop] = field(default_factory=list)
     _scopes: list[tuple[int, list[_Return]]] = field(default_factory=list)
@@ -147,7 +180,7 @@ class _Analysis:
                     self._return(op)
                 case "subview":
                     self._subview(op)
-                case _:
+                case _ if self.deciding.issuperset(op.results):
                     transfer(self.state, op)
         return region.terminator
 
@@ -300,6 +333,8 @@ class _Analysis:
     ) -> None:
         """Each result is one of several terms, each with facts that hold where it is that one."""
         for k, result in enumerate(results):
+            if result not in self.deciding:
+                continue
             choices = [row[k] for row in terms]
             given = [term for term in choices if term is not None]
             if len(given) != len(choices) or not 0 < len(given) <= _CASES:
@@ -363,7 +398,8 @@ class _Analysis:
         """
         state, facts = self.state, self.state.facts
         memory = self._memories.setdefault(op, Memory())
-        loop = open_loop(state, memory, carried_inits(op))
+        understood = [arg in self.deciding for arg in carried_args(op)[-1]]
+        loop = open_loop(state, memory, carried_inits(op), understood)
         if self.visits > _VISITS_PER_OP * (len(state.made) + 50):
             loop.give_up()
         trying = self._trying

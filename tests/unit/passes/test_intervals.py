@@ -15,7 +15,7 @@ from heald.ir import OBLIGATIONS, Kernel, Op, op_ids, walk
 from heald.passes import FRONT, Intervals, Verdict, analyse_intervals, guard, run_pipeline
 from heald.passes.interval_facts import Facts
 from heald.passes.interval_state import State
-from heald.passes.intervals import _Analysis
+from heald.passes.intervals import _Analysis, _deciding
 
 F1 = wp.array(dtype=wp.float32)
 F2 = wp.array(dtype=wp.float32, ndim=2)
@@ -314,6 +314,12 @@ def hashed_beside_chunks(a: F1, seeds: I1):
     seeds[c] = c * 2654435 + 12345
 
 
+@wp.kernel
+def numbers_of_no_place(a: I1, n: int, k: int):
+    i = wp.tid()
+    a[i] = (i + n) * 3 - k
+
+
 @pytest.mark.parametrize(
     ("kernel", "letters", "clauses"),
     [
@@ -338,6 +344,7 @@ def hashed_beside_chunks(a: F1, seeds: I1):
         (inner, "cc", ["dim[0] <= a.shape[0]"]),
         (clamped, "cc", ["1 <= a.shape[0]", "dim[0] <= a.shape[0] + 1"]),
         (chunk_sums, "pcc", ["dim[0] <= 524288", "dim[0] <= sums.shape[0]"]),
+        (numbers_of_no_place, "c", ["dim[0] <= a.shape[0]"]),
         (
             hashed_beside_chunks,
             "cc",
@@ -825,7 +832,7 @@ def test_hopeless_kernels_take_bounded_effort():
     )
     assert not [op for op in analyse_intervals(kernel).proved if op.name == "store"]
     state = State(kernel, ask=True, facts=Facts(effort=500))
-    analysis = _Analysis(state)
+    analysis = _Analysis(state, _deciding(kernel))
     analysis.run()
     assert analysis.visits < 1000 * len(op_ids(kernel))
     assert state.facts.effort > -200
