@@ -53,7 +53,8 @@ _PLACES = {
     "device_to_torch stream_from_torch stream_to_torch",
     "api.streams": "Stream Event Graph ScopedStream ScopedCapture ScopedMempool get_stream "
     "set_stream wait_stream wait_event record_event get_event_elapsed_time synchronize_stream "
-    "synchronize_event capture_begin capture_end capture_launch is_mempool_supported "
+    "synchronize_event capture_begin capture_end capture_launch capture_if capture_while "
+    "is_conditional_graph_supported is_mempool_supported "
     "is_mempool_enabled set_mempool_enabled set_mempool_release_threshold "
     "get_mempool_release_threshold get_mempool_used_mem_current get_mempool_used_mem_high "
     "is_peer_access_supported is_peer_access_enabled set_peer_access_enabled ScopedPeerAccess "

@@ -96,6 +96,7 @@ REFUSED: dict[str, Callable[[wp.array], object]] = {
     "synchronize": lambda a: wp.synchronize(GPU),
     "stream": lambda a: wp.synchronize_stream(GPU),
     "begin": lambda a: wp.capture_begin(GPU),
+    "condition": wp.capture_if,
     "complete": lambda a: wp.get_stream(GPU).is_complete,
 }
 
@@ -236,3 +237,19 @@ def test_launches_of_all_kinds_are_captured() -> None:
     wp.capture_launch(capture.graph)
     with pytest.raises(OutOfBoundsError, match=r"index 10 outside 'a'.*kernel 'pick'"):
         wp.synchronize(GPU)
+
+
+@wp.kernel
+def count_down(n: wp.array(dtype=int), steps: wp.array(dtype=int)):
+    n[0] = n[0] - 1
+    steps[0] = steps[0] + 1
+
+
+def test_graphs_run_under_conditions() -> None:
+    n, steps = wp.array([6], dtype=int, device=GPU), wp.zeros(1, dtype=int, device=GPU)
+    with wp.ScopedCapture(GPU) as capture:
+        wp.launch(count_down, dim=1, inputs=[n, steps], device=GPU)
+    wp.capture_while(n, capture.graph)
+    wp.capture_if(n, capture.graph)
+    wp.capture_if(n, None, capture.graph, stream=wp.get_stream(GPU))
+    assert (n.list(), steps.list()) == ([-1], [7])

@@ -7,8 +7,10 @@ and nothing to order, so waiting for such a device does nothing and its streams 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
+from heald.api.array import array
 from heald.api.edge import at_edge
 from heald.diagnostics import DeviceError, Diagnostic
 from heald.runtime import Device, DeviceLike, get_device
@@ -27,12 +29,15 @@ __all__ = [
     "Stream",
     "capture_begin",
     "capture_end",
+    "capture_if",
     "capture_launch",
+    "capture_while",
     "get_event_elapsed_time",
     "get_mempool_release_threshold",
     "get_mempool_used_mem_current",
     "get_mempool_used_mem_high",
     "get_stream",
+    "is_conditional_graph_supported",
     "is_mempool_access_enabled",
     "is_mempool_access_supported",
     "is_mempool_enabled",
@@ -91,6 +96,79 @@ def synchronize_event(event: Event) -> None:
         raise streams.not_capturable("waiting for an event of a graph")
     with gpu_of(event.device).active() as call:
         call("cuEventSynchronize", ctypes.c_void_p(event.cuda_event))
+
+
+# ------------------------------------------------------------------------------------- conditions
+
+Part = Graph | Callable[..., object] | None
+"""What runs under a condition: a graph, or a function that launches."""
+
+
+def is_conditional_graph_supported() -> bool:
+    """Can a graph branch on the contents of an array?  No."""
+    return False
+
+
+@at_edge
+def capture_if(
+    condition: array,
+    on_true: Part = None,
+    on_false: Part = None,
+    stream: Stream | None = None,
+    **kwargs: Any,
+) -> None:
+    """Run one of two parts, as the first element of an array says.  The host looks at it, so this
+    is no part of a graph.
+
+    Args:
+        condition: an array of one integer.
+        on_true: a graph, or a function that is called with ``kwargs``.
+        on_false: the same for zero.
+        stream: for graphs, and to wait for; the current one of the device by default.
+        kwargs: for the function.
+
+    Raises:
+        DeviceError: the stream is being captured (H0811).
+        KernelFault: an earlier launch has failed.
+    """
+    _run(on_true if _is_true(condition, stream) else on_false, stream, kwargs)
+
+
+@at_edge
+def capture_while(
+    condition: array, while_body: Part, stream: Stream | None = None, **kwargs: Any
+) -> None:
+    """Run a part as long as the first element of an array is not zero; as :func:`capture_if`.
+
+    Args:
+        condition: an array of one integer, which the part changes.
+        while_body: a graph, or a function that is called with ``kwargs``.
+        stream: for graphs, and to wait for; the current one of the device by default.
+        kwargs: for the function.
+
+    Raises:
+        DeviceError: the stream is being captured (H0811).
+        KernelFault: an earlier launch has failed.
+    """
+    while _is_true(condition, stream):
+        _run(while_body, stream, kwargs)
+
+
+def _is_true(condition: array, stream: Stream | None) -> bool:
+    if not condition.device.is_cuda:
+        return bool(condition.numpy().flat[0])
+    chosen = streams.current_stream(condition.device) if stream is None else stream
+    chosen.refuse_capture("a branch on the contents of an array")
+    with ScopedStream(chosen, sync_enter=False):
+        return bool(condition.numpy().flat[0])
+
+
+def _run(part: Part, stream: Stream | None, kwargs: dict[str, Any]) -> None:
+    if isinstance(part, Graph):
+        graphs.capture_launch(part, stream)
+    elif part is not None:
+        with ScopedStream(stream, sync_enter=False):
+            part(**kwargs)
 
 
 # ------------------------------------------------------------------------------------------- pools

@@ -71,10 +71,9 @@ class Entry:
     def is_current(self) -> bool:
         """Would a new entry know no more?"""
         program = self.program
-        return (
-            self.is_fixed
-            or (self.masks == _variants(program, self.device).keys()
-            and (self.device.is_cuda or self.is_shared == program.is_shared))
+        return self.is_fixed or (
+            self.masks == _variants(program, self.device).keys()
+            and (self.device.is_cuda or self.is_shared == program.is_shared)
         )
 
 

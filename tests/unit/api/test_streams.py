@@ -95,3 +95,26 @@ def test_pinned_memory_needs_a_gpu() -> None:
         with pytest.raises(DeviceError) as caught:
             make()
         assert caught.value.codes == ("H0806",)
+
+
+@wp.kernel
+def count_down(n: wp.array(dtype=int), steps: wp.array(dtype=int)):
+    n[0] = n[0] - 1
+    steps[0] = steps[0] + 1
+
+
+def test_conditions_are_looked_at_by_the_host() -> None:
+    assert not wp.is_conditional_graph_supported()
+    n, steps = wp.array([5], dtype=int), wp.zeros(1, dtype=int)
+
+    def down(m: wp.array) -> None:
+        wp.launch(count_down, dim=1, inputs=[m, steps])
+
+    wp.capture_while(n, down, m=n)
+    assert (n.list(), steps.list()) == ([0], [5])
+    taken: list[str] = []
+    for value in (0, 3, 0):
+        n.fill_(value)
+        wp.capture_if(n, lambda: taken.append("yes"), lambda: taken.append("no"))
+        wp.capture_if(n)
+    assert taken == ["no", "yes", "no"]
