@@ -30,6 +30,7 @@ from heald.api.array_views import reshape_extents, transpose_layout, view_layout
 from heald.api.device_memory import (
     copy_by_gpu,
     fill_on_gpu,
+    is_pinned,
     new_memory,
     read_bytes,
     settle,
@@ -401,7 +402,7 @@ def make_array(
     )
     made._ptr = ptr
     made._owner = owner
-    if made.pinned and not device.is_cuda:
+    if is_pinned(owner):
         return made  # launch entries, which do not wait for copies, refuse it
     made.packed = pack_array(element, device, ptr, shape, made._strides, read_only=read_only)
     return made

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from heald.api.array_input import read_only_error
 from heald.api.array_types import public_type
-from heald.api.device_memory import Bytes, cuda_interface, fetch, put_back, settle
+from heald.api.device_memory import Bytes, cuda_interface, fetch, is_pinned, put_back, settle
 from heald.api.struct import spell
 from heald.diagnostics import LaunchError
 from heald.runtime import (
@@ -138,7 +138,7 @@ class ArrayMemory:
     @property
     def pinned(self) -> bool:
         """Does it live in memory of the host that GPUs copy from and to by themselves?"""
-        return self._bytes().pinned is not None
+        return is_pinned(self._owner)
 
     @property
     def requires_grad(self) -> bool:

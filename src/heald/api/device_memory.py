@@ -64,6 +64,11 @@ def new_memory(
     return memory.ptr, memory
 
 
+def is_pinned(owner: object) -> bool:
+    """Do GPUs copy from and to memory of this owner by themselves?"""
+    return isinstance(owner, gpu.PinnedMemory)
+
+
 def settle(owner: object) -> None:
     """Before the host looks at memory: wait for copies of GPUs that use it."""
     if isinstance(owner, gpu.PinnedMemory):
