@@ -30,7 +30,7 @@ def register(
 
     Raises:
         DeviceError: the table is full (H0803).
-        LaunchError: an array of 2^31 elements or more (H0711).
+        LaunchError: an array of 2^31 elements or more, or on a GPU one that is not dense (H0711).
     """
     return table_of(device).register(kind, scalars, [_entry(a) for a in arrays])
 
@@ -56,4 +56,7 @@ def _entry(a: array) -> ResourceArray:
     if a.shape[0] > i32.highest:
         message = f"{a.shape[0]:,} elements are more than an object in a resource table may have"
         raise LaunchError(Diagnostic("H0711", message))
+    if a.device.is_cuda and a.strides[0] != a.itemsize:
+        message = f"an object in a resource table has dense arrays, not strides {a.strides}"
+        raise LaunchError(Diagnostic("H0711", message, hint="register a.contiguous()"))
     return ResourceArray(a.ptr, a.shape[0], a.strides[0], a)

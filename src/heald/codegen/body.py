@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from heald.codegen.aliases import Aliases
 from heald.codegen.deciding import find_deciding
@@ -97,6 +98,7 @@ class Body:
         grouped: accesses that have been written together with an earlier one.
         used: values that some op reads.
         allocas: instructions for the head of the function.
+        slots: what stands behind handles that the kernel takes, once it has been read.
         loop_nodes: metadata of loops (``loops``).
         index: the name of the thread's number in its block, i32, where it is at hand.
         team: where threads of a GPU meet, and which ones.
@@ -121,6 +123,7 @@ class Body:
     used: frozenset[Value] = frozenset()
     allocas: list[str] = field(default_factory=list)
     loop_nodes: list[str] = field(default_factory=list)
+    slots: dict[tuple[Any, ...], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     local_bytes: int = 0
     shared_bytes: int = 0
     roots: Mapping[Value, frozenset[Root]] | None = None

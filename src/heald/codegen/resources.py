@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from heald.artifact import FaultKind, abi
 from heald.codegen.body import HEADER, Body, types_of, zeros_of
 from heald.codegen.faults import checked, record_fault
@@ -9,25 +11,53 @@ from heald.codegen.memory import conjunction, load_scalar
 from heald.codegen.writer import INVARIANT
 from heald.ir import Op
 from heald.passes.facts import is_guarded
-from heald.types import Scalar
+from heald.types import Array, Scalar, size_of
 
 _INDEX_MASK = (1 << abi.HANDLE_GENERATION_SHIFT) - 1
 
 
 def emit_resource(body: Body, op: Op) -> None:
     """``resource_array`` and ``resource_scalar``; a bad handle gives an extent of 0, or 0."""
+    if body.gpu and op.operands[0] in body.kernel.params and is_guarded(op):
+        known, names = _read_ahead(body, op)
+        _bind(body, op, known, lambda: names)
+        return
     good, place = locate(body, op)
+    _bind(body, op, good, lambda: read_slot(body, op, place))
+
+
+def _bind(body: Body, op: Op, good: str | None, read: Callable[[], tuple[str, ...]]) -> None:
+    """Name what the slot holds where the i1 ``good`` says that the handle is good."""
     if good is None:
-        body.names[op.result] = read_slot(body, op, place)
+        body.names[op.result] = read()
         return
     body.names[op.result] = checked(
         body,
         good,
         lambda: record_fault(body, op, FaultKind.HANDLE),
-        lambda: read_slot(body, op, place),
+        read,
         nothing(op),
         types_of([op.result]),
     )
+
+
+def _read_ahead(body: Body, op: Op) -> tuple[str, tuple[str, ...]]:
+    """Whether a handle is good, and the slot, read when the thread begins.
+
+    A bad handle names some record too, so reading harms nobody, and loops need not read again.
+    """
+    key = (op.operands[0], str(op.result.type), op.attrs["kind"], op.attrs["slot"])
+    if key not in body.slots:
+        w, mark = body.writer, len(body.writer.lines)
+        good, place = locate(body, op)
+        names = read_slot(body, op, place)
+        assert good is not None
+        if isinstance(op.result.type, Array):  # objects hold dense arrays (``api.resources``)
+            names = (*names[:2], str(size_of(op.result.type.dtype)))
+        body.allocas += [line.strip() for line in w.lines[mark:]]
+        del w.lines[mark:]
+        body.slots[key] = good, names
+    return body.slots[key]
 
 
 def locate(body: Body, op: Op) -> tuple[str | None, str]:
