@@ -58,6 +58,9 @@ class Fake:
     def cuEventSynchronize(self, event: Any) -> None:
         self.waited += 1
 
+    def cuCtxSynchronize(self) -> None:
+        self.waited += 1
+
     def _check(self, ptr: int, size: int) -> int:
         for start, block in self.blocks.items():
             if start <= ptr and ptr + size <= start + len(block):

@@ -28,6 +28,7 @@ from heald.api.array_memory import ArrayMemory
 from heald.api.array_types import annotation, annotation_key, is_type
 from heald.api.array_views import reshape_extents, transpose_layout, view_layout
 from heald.api.device_memory import (
+    after_work,
     copy_by_gpu,
     fill_on_gpu,
     is_pinned,
@@ -539,5 +540,5 @@ def _from_ptr(
     owner = None
     if deleter is not None:
         low, high = byte_span(shape, steps, size_of(element))
-        owner = ForeignMemory(ptr, high - low, deleter)
+        owner = ForeignMemory(ptr, high - low, after_work(device, deleter))
     return make_array(element, ptr, shape, steps, device, owner)

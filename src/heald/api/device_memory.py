@@ -6,6 +6,7 @@ Memory of a GPU is reached by copies, in the order of the current stream.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from heald.types import numpy_dtype
 from heald.types.descriptors import Element
 
 NDArray = npt.NDArray[Any]
+Deleter = Callable[[int, int], object]
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -62,6 +64,11 @@ def new_memory(
     else:
         memory = allocate(nbytes, zeroed=zeroed, tracked=device.is_sim)
     return memory.ptr, memory
+
+
+def after_work(device: Device, deleter: Deleter) -> Deleter:
+    """What gives memory of others back: on a GPU when the work that may use it has ended."""
+    return gpu.after_work(device, deleter) if device.is_cuda else deleter
 
 
 def is_pinned(owner: object) -> bool:

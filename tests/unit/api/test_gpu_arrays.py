@@ -233,3 +233,18 @@ def test_launches_of_the_host_wait_for_copies(driver: Fake) -> None:
             run()
             assert driver.waited == waited + 1
             assert pinned.numpy().tolist() == [2.0] * 3
+
+
+def test_memory_of_others_is_given_back_after_the_work_that_uses_it(driver: Fake) -> None:
+    given: list[tuple[int, int, int]] = []
+    memory = wp.zeros(8, device="cuda:0")
+
+    def give_back(ptr: int, nbytes: int) -> None:
+        given.append((ptr, nbytes, driver.waited))
+
+    a = wp.array(ptr=memory.ptr, shape=8, dtype=wp.float32, device="cuda:0", deleter=give_back)
+    view, waited = a[2:], driver.waited
+    del a
+    assert not given
+    del view
+    assert given == [(memory.ptr, 32, waited + 1)]

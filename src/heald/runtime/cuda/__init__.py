@@ -22,7 +22,7 @@ from heald.runtime.cuda.copies import (
 )
 from heald.runtime.cuda.devices import Gpu, discover, driver_version, gpu_of
 from heald.runtime.cuda.launch import CudaCode, launch_cuda, load_cuda, uses_resources
-from heald.runtime.cuda.memory import DeviceMemory, PinnedMemory, allocate
+from heald.runtime.cuda.memory import DeviceMemory, PinnedMemory, after_work, allocate
 from heald.runtime.cuda.queue import (
     entry_queue,
     has_resources,
@@ -50,6 +50,7 @@ __all__ = [
     "PinnedMemory",
     "ScopedStream",
     "Stream",
+    "after_work",
     "allocate",
     "assemble",
     "assemble_on",

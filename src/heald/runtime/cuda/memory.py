@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -104,6 +105,24 @@ def _free_now(gpu: Gpu, address: int) -> None:
     with gpu.active() as call:
         call.attempt("cuCtxSynchronize")
         call.attempt("cuMemFree_v2", ctypes.c_uint64(address))
+
+
+def after_work(
+    device: Device, deleter: Callable[[int, int], object]
+) -> Callable[[int, int], object]:
+    """The same, called when everything that was given to a GPU before is done."""
+    gpu = gpu_of(device)
+
+    def wait_and_delete(ptr: int, nbytes: int) -> None:
+        def now() -> None:
+            if gpu.driver.is_usable:
+                with gpu.active() as call:
+                    call.attempt("cuCtxSynchronize")
+            deleter(ptr, nbytes)
+
+        gpu.later(now)
+
+    return wait_and_delete
 
 
 def _reclaim(gpu: Gpu) -> None:
