@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import local
 from typing import Any
 
 import heald as wp
@@ -114,7 +115,8 @@ class Scanner:
 
 def scan(values: wp.array, out: wp.array, inclusive: bool) -> None:
     """Running sums of integers; ``out`` may be ``values``."""
-    Scanner(values.size, values.dtype, values.device).run(values, out, inclusive)
+    scanner = _kept(Scanner, values.device, values.size, values.dtype)
+    scanner.run(values, out, inclusive)
 
 
 # -- sorts -----------------------------------------------------------------------------------------
@@ -257,7 +259,36 @@ class Sorter:
 
 def sort_pairs(keys: Pair, values: Pair, bits: int) -> int:
     """One sort; see :meth:`Sorter.run`."""
-    return Sorter(keys[0].size, keys[0].device).run(keys, values, bits)
+    sorter = _kept(Sorter, keys[0].device, keys[0].size)
+    return sorter.run(keys, values, bits)
+
+
+class _Rooms(local):
+    """What the last scans and sorts of a thread needed, for others of the same size."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[Any, ...], Any] = {}
+
+
+_ROOMS = _Rooms()
+_KEPT = 8
+
+
+def _kept(kind: Any, device: Any, *of: Any) -> Any:
+    """A scanner or sorter whose room nothing uses that is not done before, in this stream.
+
+    Captured launches run at any time, so they have their own.
+    """
+    stream = wp.get_stream(device) if device.is_cuda else None
+    if stream is None or stream.is_capturing:
+        return kind(*of, device)
+    known = _ROOMS.known
+    key = (kind, device.alias, stream, *of)
+    made = known.pop(key, None) or kind(*of, device)
+    known[key] = made
+    if len(known) > _KEPT:
+        del known[next(iter(known))]
+    return made
 
 
 def _launch(kernel: Any, tiles: int, *arguments: Any) -> None:
