@@ -39,12 +39,16 @@ def judge_divergence(c: Context) -> None:
 
 
 def _parted(c: Context, meeting: Meeting) -> list[Term]:
-    """Thread 1 comes to a barrier, and thread 2 of its block does not."""
-    if not meeting.path:
+    """Thread 1 comes to a barrier, and thread 2 of its block does not.
+
+    That a loop before it has ended is true for thread 2, too; loops end, or no thread waits.
+    """
+    decisions = [term for term in meeting.path if term not in c.found.exits]
+    if not decisions:
         return []
     terms = c.terms
     here = [terms.rename(term, 1) for term in (*meeting.path, *meeting.known)]
-    there = terms.both(*(terms.rename(term, 2) for term in meeting.path))
+    there = terms.both(*(terms.rename(term, 2) for term in decisions))
     others = [*same_block(terms, c.found), different_threads(terms, c.found)]
     return [*here, *others, terms.negate(there)]
 

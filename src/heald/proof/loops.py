@@ -172,6 +172,8 @@ class _Loop:
     growths: list[Growth | None] = field(default_factory=list)
     heads: tuple[Data, ...] = ()
     candidates: list[Candidate] = field(default_factory=list)
+    first: int = 0
+    """The age of the oldest unknown that is the loop's own."""
 
     def _begin(self, trip: Term) -> None:
         """What an iteration starts with."""
@@ -253,14 +255,23 @@ class _Loop:
         return leaving
 
     def _finish(self, ends: list[Outcome]) -> tuple[Data, ...] | None:
+        ex = self.ex
         types = [v.type for v in self.op.results]
-        return self.ex.meet(self.op, self.path, self.known, ends, types)
+        values = ex.meet(self.op, self.path, self.known, ends, types)
+        if not any(has_exit(region, frozenset({"return"})) for region in self.op.regions):
+            ex.found.exits.update(
+                term
+                for term in ex.path[len(self.path) :]
+                if any(symbol.number >= self.first for symbol in ex.terms.symbols(term))
+            )
+        return values
 
     # -- while -------------------------------------------------------------------------------------
 
     def run_while(self) -> tuple[Data, ...] | None:
         ex, op = self.ex, self.op
         trip = ex.terms.symbol("trip", INT, 0, _MOST_TRIPS)
+        self.first = trip.number
         self._begin(trip)
         ex.depth += 1
         ex.bind(op.regions[0].args, self.heads)
@@ -285,6 +296,7 @@ class _Loop:
     def run_for(self, low: Term, high: Term, step: Term) -> tuple[Data, ...] | None:
         ex, terms = self.ex, self.ex.terms
         index, trip, facts = self._index(low, high, step)
+        self.first = index.number
         self._begin(trip)
         ex.path = (*self.path, *(f for f in facts if f is not terms.true))
         ends = self._body((index, *self.heads))

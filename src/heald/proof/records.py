@@ -247,6 +247,8 @@ class Execution:
         promised: conditions in the body that the user vouches for.
         meetings: barriers, in the order in which threads come to them.
         place: where the thread is in its block, by name of the op, where that is asked.
+        exits: conditions on unknowns of loops that have ended: they hold for every thread that has
+            been in the loop, and decide nothing.
         uniform: unknowns that are the same for all threads of a block.
         trusted: arrays whose contents were taken to be as their contracts say.
     """
@@ -267,5 +269,6 @@ class Execution:
     promised: list[Promised] = field(default_factory=list)
     meetings: list[Meeting] = field(default_factory=list)
     place: dict[str, Term] = field(default_factory=dict)
+    exits: set[Term] = field(default_factory=set)
     uniform: list[Term] = field(default_factory=list)
     trusted: set[Root] = field(default_factory=set)

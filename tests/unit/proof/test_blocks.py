@@ -132,6 +132,60 @@ def test_what_is_the_same_for_a_block_parts_nobody() -> None:
     assert verdict(by_block, "divergence", "dim == x.shape") is Verdict.PROVED
 
 
+@wp.kernel
+def after_a_loop(x: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    k = x[i]
+    while k > n:
+        k = k // 2 - 1
+    wp.block_sync()
+    x[i] = k
+
+
+@wp.kernel
+def after_a_loop_with_return(x: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    k = x[i]
+    while k > n:
+        k = k // 2 - 1
+        if k == 5:
+            return
+    wp.block_sync()
+    x[i] = k
+
+
+@wp.kernel
+def by_the_end_of_a_loop(x: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    k = x[i]
+    while k > n:
+        k = k // 2 - 1
+    if k < n:
+        wp.block_sync()
+    x[i] = k
+
+
+@wp.kernel
+def behind_a_test_like_that_of_a_loop(x: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    if x[i] > 0:
+        while n > i:
+            x[i] = x[i] - 1
+    if n <= i:
+        wp.block_sync()
+
+
+def test_loops_that_end_part_nobody() -> None:
+    given = "dim == x.shape and block_dim == 4"
+    assert verdict(after_a_loop, "divergence", given) is Verdict.PROVED
+    for kernel in (
+        after_a_loop_with_return,
+        by_the_end_of_a_loop,
+        behind_a_test_like_that_of_a_loop,
+    ):
+        assert not verdict(kernel, "divergence", given).is_proof, kernel.key
+
+
 # -- loops -----------------------------------------------------------------------------------------
 
 
