@@ -115,7 +115,7 @@ class Scanner:
 
 def scan(values: wp.array, out: wp.array, inclusive: bool) -> None:
     """Running sums of integers; ``out`` may be ``values``."""
-    scanner = _kept(Scanner, values.device, values.size, values.dtype)
+    scanner: Scanner = _kept(Scanner, values.device, values.size, values.dtype)
     scanner.run(values, out, inclusive)
 
 
@@ -259,7 +259,7 @@ class Sorter:
 
 def sort_pairs(keys: Pair, values: Pair, bits: int) -> int:
     """One sort; see :meth:`Sorter.run`."""
-    sorter = _kept(Sorter, keys[0].device, keys[0].size)
+    sorter: Sorter = _kept(Sorter, keys[0].device, keys[0].size)
     return sorter.run(keys, values, bits)
 
 
