@@ -160,6 +160,10 @@ def test_exchange_between_threads() -> None:
     assert apply("vote", (b1,), mode="ballot") == (u32,)
     assert isinstance(apply("vote", (i32,), mode="any"), str)
     assert isinstance(apply("vote", (b1,)), str)
+    for mode in ("any", "all"):
+        assert apply("vote", (b1,), mode=mode, scope="block") == (b1,)
+    assert isinstance(apply("vote", (b1,), mode="ballot", scope="block"), str)
+    assert isinstance(apply("vote", (b1,), mode="any", scope="grid"), str)
 
 
 def test_resources() -> None:
@@ -188,6 +192,8 @@ def test_resources() -> None:
 def test_ops_without_a_result() -> None:
     assert apply("assert", (b1,), message="no") == ()
     assert apply("assert", (b1,)) == "needs a message"
+    assert apply("assert", (b1,), message="", kind="divergence") == ()
+    assert apply("assert", (b1,), message="", kind="other") == "has no kind 'other'"
     assert apply("assert", (i32,), message="no") == "takes a b1, not i32"
     assert apply("assume", (b1,)) == ()
     assert apply("assume", (b1, b1)) == "takes 1 operand, not 2"
