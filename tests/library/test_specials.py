@@ -168,6 +168,19 @@ def test_arguments_near_multiples_of_half_pi(t: Scalar, name: str) -> None:
             assert abs(mpmath.mpf(float(g)) - w) <= accuracy.units * unit, v
 
 
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_arguments_between_quadrants(name: str) -> None:
+    """Next to odd multiples of π/4, where a quotient that is off takes the other quadrant."""
+    middle = ((np.arange(70_000) + 0.5) * HALF_PI).astype(np.float32)
+    x = (middle.view(np.int32) + np.arange(-2, 3)[:, None]).astype(np.int32).view(np.float32)
+    x = x[:, ::3].ravel()
+    (got,) = evaluate(f"wp.{name}(x0)", Typed(f32, x), results=[f32])
+    record = next(o for o in load_topics()[name].records if o.function.__annotations__["x"] is f32)
+    assert isinstance(record.accuracy, Ulp)
+    error = error_in_ulps(f32, got, FLOAT64[name](x.astype(np.float64)))
+    assert error.max() <= record.accuracy.units, x[np.argmax(error)]
+
+
 # -- every 16-bit number -------------------------------------------------------------------------
 
 HALF = [

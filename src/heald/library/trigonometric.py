@@ -21,6 +21,7 @@ PI32_A, PI32_B, PI32_C = 3.1415927410125732, -8.742277657347586e-08, -3.43024902
 HALF_PI_A, HALF_PI_B = 1.5707963267948966, 6.123233995736766e-17
 HALF_PI_C = -1.4973849048591698e-33
 LARGE32 = 105615.0
+LARGE_TAN32 = 4096.0  # beyond, quotients would be off by so much that r exceeds π/4 too far
 LARGE64 = 1048576.0
 
 
@@ -78,7 +79,7 @@ def cos(x: Half) -> Half:
     return type(x)(cos(float32(x)))
 
 
-@builtin(group=GROUP, accuracy=Ulp(2), reference="mpmath.tan")
+@builtin(group=GROUP, accuracy=Ulp(1.9), reference="mpmath.tan")
 def tan(x: float32) -> float32:
     """The tangent of ``x`` radians, for every finite ``x``; infinities and NaN give NaN.
 
@@ -94,7 +95,7 @@ def tan(x: float32) -> float32:
     product = m.fmul(n, PI32_B)
     r = first - product
     low = m.fma(n, -PI32_C, ((first - r) - product) - m.fma(n, PI32_B, -product))
-    if m.fabs(x) > LARGE32:
+    if m.fabs(x) > LARGE_TAN32:
         r, low, quadrant = _quadrants32(x)
     u = m.fmul(r, r)
     p = m.fma(u, 0.004383586347103119, 7.76875313022174e-05)
