@@ -16,3 +16,9 @@ def generic_constructors(a: wp.array(dtype=float), n: int, m: wp.int64, h: wp.fl
     x = wp.matrix(1.0, 2.0, 3.0, 4.0)  #~ H0305
     x = wp.matrix(1.0, shape=4)  #~ H0206
     x = wp.quaternion(1, 2, 3, 4, dtype=int)  #~ H0207
+
+
+@wp.kernel
+def parts_of_transforms(a: wp.array(dtype=float)):
+    x = wp.transform(p=1.0)  #~ H0206
+    x = wp.transform(q=wp.vec3())  #~ H0206

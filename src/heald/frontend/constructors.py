@@ -53,6 +53,8 @@ def _scalar(s: Session, arguments: Arguments, t: Scalar) -> Value:
 def _dense(s: Session, arguments: Arguments, t: Vector | Matrix | Quaternion | Transform) -> Value:
     """Zeros, one number for all components, every component, or another value of the same shape."""
     node = arguments.node
+    if isinstance(t, Transform) and arguments.named:
+        return _rigid(s, arguments, t)
     operands = [s.as_number(arguments.at(o), o) for o in arguments.only_positional(s)]
     count = len(leaves(t))
     if not operands:
@@ -60,7 +62,7 @@ def _dense(s: Session, arguments: Arguments, t: Vector | Matrix | Quaternion | T
     if len(operands) == 1:
         (only,) = operands
         if isinstance(only, Literal) or isinstance(only.type, Scalar):
-            if isinstance(t, (Vector, Matrix)):
+            if not isinstance(t, Quaternion):
                 one = _component(s, arguments, only, t.dtype)
                 return s.builder.compose(t, [one] * count)
         elif type(only.type) is type(t) and len(leaves(only.type)) == count:
@@ -70,6 +72,28 @@ def _dense(s: Session, arguments: Arguments, t: Vector | Matrix | Quaternion | T
     if len(parts) != count:
         raise _wrong_components(s, arguments, t, operands)
     return s.builder.compose(t, [_component(s, arguments, x, t.dtype) for x in parts])
+
+
+def _rigid(s: Session, arguments: Arguments, t: Transform) -> Value:
+    """A transform of ``p`` and ``q`` by name; what is left out is zero, or no rotation."""
+    bound = arguments.bind(s, ("p", "q"), 0)
+    parts: list[Value] = []
+    for name, length in (("p", 3), ("q", 4)):
+        if name not in bound:
+            identity = [0, 0, 0, 1] if name == "q" else [0] * length
+            parts += [s.const(t.dtype, x) for x in identity]
+            continue
+        place = arguments.at(bound[name])
+        given = s.as_number(place, bound[name])
+        shape = None if isinstance(given, Literal) else given.type
+        fits = isinstance(shape, Quaternion if name == "q" else Vector)
+        if isinstance(given, Literal) or not fits or len(leaves(given.type)) != length:
+            what = "a quaternion" if name == "q" else "a vector of 3"
+            raise s.refuse(
+                place, "H0206", f"'{name}' of {describe_type(t)} is {what}, not {describe(given)}"
+            )
+        parts += [_component(s, arguments, x, t.dtype) for x in s.builder.parts(given)]
+    return s.builder.compose(t, parts)
 
 
 def _flattened(
@@ -86,6 +110,10 @@ def _flattened(
             pass
         case Transform(), [Vector(length=3), Quaternion()]:
             pass
+        case Transform(), [Vector(length=3)]:  # no rotation
+            rotation: list[Value | Literal] = [s.const(t.dtype, x) for x in (0, 0, 0, 1)]
+            (position,) = operands
+            return [*s.builder.parts(position), *rotation] if isinstance(position, Value) else []
         case Vector(length=6), [Vector(length=3), Vector(length=3)]:
             pass
         case _:
@@ -117,7 +145,8 @@ def _wrong_components(
         Matrix: f"give {count} numbers row by row, one number for all, or nothing for zeros; "
         "wp.matrix_from_rows and wp.matrix_from_cols take vectors",
         Quaternion: "give x, y, z, w, or a vector of 3 and w",
-        Transform: "give a position of 3 and a quaternion, or 7 numbers",
+        Transform: "give a position of 3 and a quaternion, 7 numbers, one number for all, or "
+        "nothing for zeros",
     }[type(t)]
     given = ", ".join(describe(o) for o in operands)
     return s.refuse(

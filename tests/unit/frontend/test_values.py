@@ -37,7 +37,7 @@ def test_constructors_convert_what_their_name_says() -> None:
         ("wp.vec3(x=1.0)", "H0305", "1.0"),
         ("wp.mat22(1.0, 2.0, 3.0)", "H0206", "wp.mat22(1.0, 2.0, 3.0)"),
         ("wp.quat(1.0)", "H0206", "wp.quat(1.0)"),
-        ("wp.transform(1.0)", "H0206", "wp.transform(1.0)"),
+        ("wp.transform(1.0, 2.0)", "H0206", "wp.transform(1.0, 2.0)"),
         ("wp.float32(1.0, 2.0)", "H0305", "wp.float32(1.0, 2.0)"),
         ("float(wp.vec3())", "H0201", "wp.vec3()"),
         ("FloatArray(3)", "H0102", "FloatArray(3)"),
