@@ -178,10 +178,12 @@ def execute(
     args: Sequence[Any],
     *,
     wide: Kernel | None = None,
+    blocks: Kernel | None = None,
     **options: Any,
 ) -> Left:
-    """By machine code; ``kernel`` is what the scalar generator takes, ``wide`` that of vectors."""
-    artifact = build(kernel, host_target(), wide=wide)
+    """By machine code; ``kernel`` is what the scalar generator takes, ``wide`` that of vectors, and
+    ``blocks`` that of phases where threads of a block meet."""
+    artifact = build(kernel, host_target(), wide=wide, blocks=blocks)
     code = load(artifact)
     own = copied(args, {})
     words: list[Any] = []
