@@ -54,9 +54,12 @@ class Report:
 
     @property
     def issues(self) -> tuple[Issue, ...]:
-        """Everything that is refuted or unknown, bugs first."""
-        found = [issue for p in self.properties for issue in p.issues]
-        return tuple(sorted(found, key=lambda issue: -issue.verdict.rank))
+        """Everything that is refuted or unknown, bugs first; what several properties say, once."""
+        found: dict[object, Issue] = {}
+        for part in self.properties:
+            for issue in part.issues:
+                found.setdefault((issue.code, issue.message, issue.span), issue)
+        return tuple(sorted(found.values(), key=lambda issue: -issue.verdict.rank))
 
     @property
     def witness(self) -> Witness | None:

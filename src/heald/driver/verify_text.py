@@ -108,8 +108,12 @@ _REASONS = {
     "overflow": "the arithmetic ({sources}) may leave its type: 64-bit indices, or a test of the "
     "sizes, would make it provable",
     "handle": "the handle is not a parameter: one that is can be checked before the launch",
-    "shared": "an element may be read that no thread has written before: let thread `i` of a block "
-    "write element `i` of every shared array, in a launch of whole blocks, before a barrier",
+    "way": "threads of a block may go different ways as far as the solver can tell: a condition on "
+    'by-value numbers, or on wp.any(..., scope="block"), would make it provable',
+    "contract": "the solver did not decide this arithmetic: a test of the value, or "
+    "`wp.clamp(...)`, would make it provable",
+    "shared": "an element may be read that no thread has written before: a store by thread `i` of a "
+    "block to element `i`, before a barrier, in launches of whole blocks, would make it provable",
     "barrier": "threads wait for each other, and what is open elsewhere decides who comes when: "
     "what makes that provable makes this provable",
     "resource": "the kernel writes to an array of a resource, whose threads are not followed",
@@ -125,6 +129,8 @@ _WORDS = {
     "race": "indices that the solver cannot tell apart",
     "overflow": "arithmetic that may leave its type",
     "handle": "a handle that is no parameter",
+    "way": "conditions that threads of a block may see differently",
+    "contract": "arithmetic that the solver did not decide",
     "shared": "what a shared array holds",
     "barrier": "barriers that are open themselves",
     "resource": "writes to a resource",

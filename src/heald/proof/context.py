@@ -23,6 +23,9 @@ from heald.proof.vector_terms import Inexact
 Item = tuple[Path, Term]
 """Hypotheses and a goal."""
 
+_UNDECIDED = {"races": "race", "divergence": "way", "contracts": "contract"}
+"""The reason where nothing in the kernel stands for the doubt, by property."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -294,7 +297,7 @@ class Context:
         vague = self.executor.encoding.approximated
         self.vague |= bool(vague and vague & closure(self.terms, self.found, question))
         sources = origins(self.terms, self.found, goals)
-        reason = reason_of(sources, "race" if aspect == "races" else "arithmetic")
+        reason = reason_of(sources, _UNDECIDED.get(aspect, "arithmetic"))
         ids = tuple(dict.fromkeys(self.ids[source] for source in sources))
         return Finding(aspect, op, other, axis, reason, ids)
 

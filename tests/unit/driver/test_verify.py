@@ -10,8 +10,10 @@ import sys
 
 import pytest
 
+import heald as wp
 from heald.artifact import Symbol
 from heald.driver import verify as driver
+from heald.driver import verify_text
 from heald.driver.verify import Question, ask, request_key, verify_program
 from heald.driver.verify_formats import to_github, to_junit, to_sarif
 from heald.driver.verify_issue import Verdict
@@ -277,3 +279,20 @@ def test_only_what_is_asked_for_is_answered() -> None:
     proof = ask(Request(kernel_of(), properties=("races", "bounds")), process=False)
     assert set(proof.properties) == {"races", "bounds"}
     assert set(ask(Request(kernel_of()), process=False).properties) == set(PROPERTIES)
+
+
+def test_every_reason_has_a_hint_and_a_word() -> None:
+    assert verify_text._REASONS.keys() == verify_text._WORDS.keys()
+    for hint in verify_text._REASONS.values():
+        assert "provable" in hint or "handle" in hint or "not follow" in hint, hint
+
+
+def test_a_kernel_that_is_not_judged_says_so_once() -> None:
+    @wp.kernel
+    def rounds(a: wp.array(dtype=int)):
+        while a[0] > 0:
+            wp.block_sync()
+
+    report = wp.verify(rounds)
+    assert str(report).count("not judged") == 1
+    assert all(part.verdict is Verdict.UNKNOWN for part in report.properties)
