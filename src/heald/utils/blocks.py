@@ -17,6 +17,8 @@ WARPS = THREADS // WARP
 DIGIT_BITS = 8
 DIGITS = 1 << DIGIT_BITS
 _PADDED = TILE + THREADS
+_STAGED = 4
+"""Bytes of elements of which shared memory holds a tile of keys and one of values."""
 
 # -- scans -----------------------------------------------------------------------------------------
 
@@ -216,6 +218,86 @@ def _move_by_digit(
             values_out[to] = values[k]
 
 
+@wp.kernel
+def _move_by_tile(
+    keys: wp.array(dtype=Any),
+    values: wp.array(dtype=Any),
+    shift: int,
+    places: wp.array(dtype=int, ndim=2),
+    keys_out: wp.array(dtype=Any),
+    values_out: wp.array(dtype=Any),
+):
+    t = wp.thread_index()
+    lane = t % WARP
+    warp = t // WARP
+    tile = wp.block_index() * TILE
+    first = warp * (WARP * ITEMS) + lane
+    filled = wp.min(keys.shape[0] - tile, TILE)
+    seen = wp.shared_array((WARPS, DIGITS), int)
+    totals = wp.shared_array(WARPS, int)
+    moves = wp.shared_array(DIGITS, int)
+    sorted_keys = wp.shared_array(TILE, keys.dtype)
+    sorted_values = wp.shared_array(TILE, values.dtype)
+    for w in range(WARPS):
+        seen[w, t] = 0
+    wp.block_sync()
+    ranks = wp.zeros(shape=ITEMS, dtype=int)
+    before = (wp.uint32(1) << wp.uint32(lane)) - wp.uint32(1)
+    for r in range(ITEMS):
+        there = first + r * WARP < filled
+        digit = 0
+        if there:
+            digit = digit_of(keys[tile + first + r * WARP], shift)
+        alike = wp.ballot(there)
+        for b in range(DIGIT_BITS):
+            one = (digit >> b) & 1 == 1
+            ones = wp.ballot(one)
+            alike &= ones if one else ~ones
+        rank = wp.bit_count(alike & before)
+        found = 0
+        if there and rank == 0:
+            found = wp.atomic_add(seen, warp, digit, wp.bit_count(alike))
+        lowest = wp.bit_count((alike & (wp.uint32(0) - alike)) - wp.uint32(1))
+        ranks[r] = wp.shuffle_idx(found, lowest % WARP) + rank
+    wp.block_sync()
+    own = 0
+    for w in range(WARPS):
+        own += seen[w, t]
+    until = own
+    for k in range(5):
+        other = wp.shuffle_up(until, 1 << k)
+        if lane >= 1 << k:
+            until += other
+    if lane == WARP - 1:
+        totals[warp] = until
+    wp.block_sync()
+    start = until - own
+    for w in range(WARPS):
+        if w < warp:
+            start += totals[w]
+    moves[t] = places[t, wp.block_index()] - start
+    for w in range(WARPS):
+        count = seen[w, t]
+        seen[w, t] = start
+        start += count
+    wp.block_sync()
+    for r in range(ITEMS):
+        k = first + r * WARP
+        if k < filled:
+            key = keys[tile + k]
+            to = seen[warp, digit_of(key, shift)] + ranks[r]
+            sorted_keys[to] = key
+            sorted_values[to] = values[tile + k]
+    wp.block_sync()
+    for r in range(ITEMS):
+        k = r * THREADS + t
+        if k < filled:
+            key = sorted_keys[k]
+            to = moves[digit_of(key, shift)] + k
+            keys_out[to] = key
+            values_out[to] = sorted_values[k]
+
+
 Pair = tuple[wp.array, wp.array]
 
 
@@ -224,7 +306,8 @@ class Sorter:
 
     Least significant digit first.  Each warp finds the keys of a digit among 32 neighbours by
     votes, and how many there were before them in the tile (Merrill and Grimshaw, "High performance
-    and scalable radix sorting", 2011, section 3).
+    and scalable radix sorting", 2011, section 3).  Small elements are put in order within the tile
+    first, so that they leave it side by side.
     """
 
     def __init__(self, count: int, device: Any) -> None:
@@ -245,14 +328,14 @@ class Sorter:
             Which of the two arrays holds the result.
         """
         here = 0
+        small = max(keys[0].itemsize, values[0].itemsize) <= _STAGED
+        move = _move_by_tile if small else _move_by_digit
         for shift in range(0, bits, DIGIT_BITS):
             _launch(_count_digits, self._tiles, keys[here], shift, self._counts)
             self._scanner.run(self._flat, self._flat, inclusive=False)
             there = 1 - here
             moved = (keys[there], values[there])
-            _launch(
-                _move_by_digit, self._tiles, keys[here], values[here], shift, self._counts, *moved
-            )
+            _launch(move, self._tiles, keys[here], values[here], shift, self._counts, *moved)
             here = there
         return here
 

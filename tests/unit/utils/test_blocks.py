@@ -46,6 +46,16 @@ def test_sorts_are_stable(name: str, count: int, spread: int) -> None:
     np.testing.assert_array_equal(both[1][found].numpy(), order)
 
 
+def test_values_of_any_size() -> None:
+    keys = wild("int32", 5000) % 100
+    order = np.argsort(keys, kind="stable")
+    values = np.random.default_rng(1).random((5000, 3), dtype=np.float32)
+    first = (wp.array(keys), wp.zeros(5000, dtype=int))
+    second = (wp.array(values, dtype=wp.vec3), wp.zeros(5000, dtype=wp.vec3))
+    assert blocks.sort_pairs(first, second, bits=32) == 0
+    np.testing.assert_array_equal(second[0].numpy(), values[order])
+
+
 def test_sorts_by_few_bits() -> None:
     keys = wild("uint32", 5000) % 1000
     order = np.argsort(keys, kind="stable")
