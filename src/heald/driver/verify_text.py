@@ -112,8 +112,8 @@ _REASONS = {
     'by-value numbers, or on wp.any(..., scope="block"), would make it provable',
     "contract": "the solver did not decide this arithmetic: a test of the value, or "
     "`wp.clamp(...)`, would make it provable",
-    "shared": "an element may be read that no thread has written before: a store by thread `i` of a "
-    "block to element `i`, before a barrier, in launches of whole blocks, would make it provable",
+    "shared": "an element may be read that no thread has written before: a store by thread `i` of "
+    "a block to element `i`, before a barrier, in launches of whole blocks, would make it provable",
     "barrier": "threads wait for each other, and what is open elsewhere decides who comes when: "
     "what makes that provable makes this provable",
     "resource": "the kernel writes to an array of a resource, whose threads are not followed",
