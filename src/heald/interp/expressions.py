@@ -14,6 +14,7 @@ from typing import Any
 
 from heald.interp import numbers
 from heald.ir import Op
+from heald.ops import TABLE
 from heald.types import Scalar, b1, bf16, f16, f32, f64
 
 Template = Callable[..., str | None]
@@ -213,6 +214,7 @@ TEMPLATES: Mapping[str, Template] = MappingProxyType(
         "fptoui_sat": _saturate,
         "bitcast": _bitcast,
         "select": _exact("{1} if {0} else {2}"),
+        **{name: _exact("{0}") for name in TABLE if name.endswith("_approx")},
     }
 )
 """By name of the op."""
