@@ -26,7 +26,7 @@ from heald.driver import (
     replay_of,
 )
 from heald.runtime import Device, check_dims, packer_of
-from heald.runtime.cuda import Stream, current_stream, entry_queue, other_device
+from heald.runtime.cuda import CHOSEN, Stream, current_stream, entry_queue, other_device
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +60,16 @@ class Launch:
         block_dim: threads of a block.
     """
 
-    __slots__ = ("_is_queued", "_lock", "_state", "_stream", "block_dim", "device", "kernel")
+    __slots__ = (
+        "_alias",
+        "_is_queued",
+        "_lock",
+        "_state",
+        "_stream",
+        "block_dim",
+        "device",
+        "kernel",
+    )
 
     def __init__(
         self,
@@ -74,6 +83,7 @@ class Launch:
         self.kernel = kernel
         self._stream = stream
         self._is_queued = device.is_cuda
+        self._alias = device.alias
         self.device = device
         self.block_dim = block_dim
         self._lock = Lock()
@@ -112,7 +122,8 @@ class Launch:
                     raise state.program.error_of(outcome)
             elif self._is_queued:
                 if stream is None:
-                    stream = self._stream or current_stream(self.device)
+                    stream = self._stream or CHOSEN.streams.get(self._alias)
+                    stream = current_stream(self.device) if stream is None else stream
                 elif stream.device is not self.device:
                     raise other_device(f"a stream of '{stream.device}'", f"'{self.device}'")
                 call, address = state.call, stream.address

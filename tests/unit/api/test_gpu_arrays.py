@@ -10,7 +10,7 @@ import pytest
 from fake_cuda import BASE, Fake, fake_gpu
 
 import heald as wp
-from heald.api import launch
+from heald.api import command, launch
 from heald.diagnostics import HealdError
 from heald.runtime.cuda import devices, streams
 from heald.runtime.cuda.devices import Discovery
@@ -20,7 +20,7 @@ from heald.runtime.cuda.devices import Discovery
 def driver(monkeypatch: pytest.MonkeyPatch) -> Fake:
     fake, gpu = fake_gpu()
     monkeypatch.setattr(devices, "discover", lambda: Discovery((gpu,)))
-    for module in (streams, launch):
+    for module in (streams, launch, command):
         monkeypatch.setattr(module, "CHOSEN", streams.Chosen())
     return fake
 
