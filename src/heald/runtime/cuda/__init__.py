@@ -1,7 +1,6 @@
 """CUDA GPUs: the driver, its devices, their memory, streams, launches and graphs.
 
-Nothing here is imported before a name like ``cuda:0`` is used or devices are listed, and the driver
-library is opened only then.
+The driver library is opened when a name like ``cuda:0`` is first used or devices are listed.
 """
 
 from heald.runtime.cuda.assembler import (
