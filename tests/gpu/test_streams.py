@@ -158,3 +158,16 @@ def test_many_streams_come_and_go() -> None:
         del stream
     wp.synchronize(GPU)
     np.testing.assert_allclose(a.numpy(), 2.0)
+
+
+def test_copies_on_a_stream() -> None:
+    n = 1 << 20
+    stream = wp.Stream(GPU)
+    a, b = wp.zeros(n, device=GPU), wp.zeros(n, device=GPU)
+    back = wp.zeros(n, device="cpu", pinned=True)
+    stream.wait_stream(wp.get_stream(GPU))
+    wp.launch(steps, dim=n, inputs=[a, 3000], stream=stream)
+    wp.copy(b, a, stream=stream)
+    wp.copy(back, b, stream=stream)
+    assert (back.numpy() == 2).all()
+    assert wp.get_stream(GPU) is not stream
