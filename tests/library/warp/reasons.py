@@ -108,6 +108,8 @@ SIGNATURES = """\
   on structs.
 * `wp.spatial_vector` has the fixed type float32 (`wp.spatial_vectord`: float64) and no `dtype=`.
   `wp.vector`, `wp.matrix`, `wp.quaternion` and `wp.transformation` can also be called from Python.
+* `fast_math` chooses a named set of functions, on CPUs too; in Warp it is a flag of the CUDA
+  compiler, which also flushes subnormal numbers to zero.
 * `quat_between_vectors`, `triangle_closest_point`, `triangle_closest_point_barycentric` and the
   `dense_...` functions have names of earlier versions of Warp or of its simulation modules.
 """

@@ -116,16 +116,17 @@ def test_each_option_has_its_own(writer: Writer, steps: Steps) -> None:
     @wp.kernel({options})
     def k(a: wp.array(dtype=float)):
         i = wp.tid()
-        a[i] = a[i] * a[i] + a[i + 1]
+        a[i] = a[i] * a[i] + a[i + 1] / a[i + 2]
     """
     seen = set()
-    for options in ("strict_fp=0", "strict_fp=1", "safety='unchecked'", "name='n'", "name='m'"):
+    given = ("strict_fp=0", "strict_fp=1", "fast_math=1", "safety='unchecked'")
+    for options in (*given, "name='n'", "name='m'"):
         module = writer.module(textwrap.dedent(text).format(options=options))
         program = module.k.program(module.k.concrete_types())
         program.prepare()
         assert steps.take()[0] == 1, options
         seen.add(to_text(program.guarded(bounds=False)))
-    assert len(seen) == 5
+    assert len(seen) == 6
     kernel = module.k
     for wide in (False, True, False):
         kernel.invalidate()
