@@ -31,7 +31,8 @@ class Construct:
         why: what Warp does and Heald does not, in one or two sentences.
         remedy: what to type instead.
         names: Warp's public names that it is about, seen from ``import warp as wp``; ``*`` stands
-            for any letters.  A name that Heald has is never reported, whatever is written here.
+            for any letters.  Of what is unsupported, a name that Heald has is never reported,
+            whatever is written here.
         docs: page of the documentation that says more.
     """
 
@@ -70,7 +71,8 @@ def construct_of(name: str) -> Construct | None:
 
 def _match(name: str, *, exact: bool) -> Construct | None:
     for construct in CONSTRUCTS.values():
-        if _is_named(name, construct.names, exact=exact):
+        is_about = construct.kind is Kind.UNSUPPORTED
+        if is_about and _is_named(name, construct.names, exact=exact):
             return construct
     return None
 
@@ -260,6 +262,30 @@ _differs(
     "`from warp import *`",
     "What the file takes from Warp cannot be told from its other names.",
     "write `import heald as wp` and `wp.` before the names",
+)
+
+_define(
+    Construct(
+        "other-results",
+        Kind.NOTE,
+        "Builtins with other results for some arguments",
+        "These are more accurate than Warp's, or give another one of several right answers, such "
+        "as a quaternion of the opposite sign.",
+        "nothing, unless results are compared with those of Warp",
+        (
+            "quat_from_matrix",
+            "transform_from_matrix",
+            "transform_decompose",
+            "svd2",
+            "svd3",
+            "eig3",
+            "intersect_tri_tri",
+            "poisson",
+            "pnoise",
+            "quat_to_euler",
+        ),
+        "differences.md",
+    )
 )
 
 # -- what is not there -----------------------------------------------------------------------------

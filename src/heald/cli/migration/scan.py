@@ -160,6 +160,8 @@ class _Scan:
                         yield from self._absent(dotted, child)
                     if dotted == "hash_grid_query":
                         yield "hash-grid-order", child, "wp.hash_grid_query"
+                    if dotted in CONSTRUCTS["other-results"].names:
+                        yield "other-results", child, f"wp.{dotted}"
                     continue  # what it is made of is part of the name
             yield from self._inside(child, within, holders, kernels)
 

@@ -105,8 +105,8 @@ def results(m: wp.array(dtype=wp.mat33), q: wp.array(dtype=wp.quat), s: wp.array
     U = wp.mat33()
     V = wp.mat33()
     sigma = wp.vec3()
-    wp.svd3(m[i], U, sigma, V)  #~ results-as-arguments
-    U, sigma, V = wp.svd3(m[i])
+    wp.svd3(m[i], U, sigma, V)  #~ results-as-arguments other-results
+    U, sigma, V = wp.svd3(m[i])  #~ other-results
     w = wp.spatial_vector(1.0, dtype=float)  #~ spatial-dtype
     x = wp.randf(s[i])  #~ random-state
     x = wp.randf(wp.rand_init(1, i))
