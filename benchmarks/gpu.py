@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import statistics
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -367,4 +368,8 @@ def figures(size: str, chosen: list[str], said: dict[str, Any]) -> Iterator[Figu
         for name in chosen or CASES:
             if name not in CASES:
                 raise SystemExit(f"no case {name!r}; the cases are {', '.join(CASES)}")
-            yield from CASES[name](size, peers)
+            try:
+                yield from CASES[name](size, peers)
+            except Exception as error:  # noqa: BLE001 - a GPU is rarely here, so the rest goes on
+                traceback.print_exc()
+                yield skipped(name, "failed", None, f"{type(error).__name__}: {error}"[:200])
