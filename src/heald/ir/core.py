@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from types import MappingProxyType
 
 from heald.diagnostics import Span
@@ -92,10 +93,21 @@ class Kernel:
 
 def walk(region: Region) -> Iterator[Op]:
     """Every op of a region in pre-order."""
-    for op in region.ops:
-        yield op
-        for inner in op.regions:
-            yield from walk(inner)
+    # A stack of its own: a generator in each other would be entered once for each level and op.
+    open_regions = [iter(region.ops)]
+    while open_regions:
+        for op in open_regions[-1]:
+            yield op
+            if op.regions:
+                inner = op.regions
+                open_regions.append(
+                    iter(inner[0].ops)
+                    if len(inner) == 1
+                    else chain.from_iterable(r.ops for r in inner)
+                )
+                break
+        else:
+            open_regions.pop()
 
 
 def op_ids(kernel: Kernel) -> dict[Op, int]:
