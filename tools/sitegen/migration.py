@@ -13,7 +13,7 @@ _HEADINGS = {
     Kind.UNSUPPORTED: "What is not there",
     Kind.NOTE: "Good to know",
 }
-_INTRODUCTION = """\
+_INTRODUCTION = f"""\
 # Coming from NVIDIA Warp
 
 Names, argument order and meaning are Warp's, so many programs need one changed line:
@@ -32,9 +32,9 @@ heald migrate my_folder --format json
 
 ```text
 my_program.py:22:12: differs [int-division] i / 2
-    write `a // b` for the floor, or `float(a) / float(b)`
+    {CONSTRUCTS["int-division"].remedy}
 my_program.py:35:9: unsupported [tiles] wp.tile_load
-    let each thread compute its own elements in a loop; ...
+    {CONSTRUCTS["tiles"].remedy}
 ```
 
 | exit code | when |
@@ -83,7 +83,7 @@ def _section(construct: Construct) -> Iterator[str]:
     yield f"**Instead:** {construct.remedy}."
     if construct.docs:
         yield ""
-        yield f"See [{construct.docs.partition('#')[0].removesuffix('.md')}]({construct.docs})."
+        yield f"[More about it]({construct.docs})"
     if construct.names:
         yield ""
         yield "Names: " + ", ".join(f"`{name}`" for name in construct.names)
