@@ -156,6 +156,7 @@ def test_options_that_heald_does_not_have(call: str, keys: list[str]) -> None:
         ("try:\n    import warp as wp\nexcept ImportError:\n    wp = None\nwp.Mesh", ["meshes"]),
         ("import warp.fem as fem\nfem.x\nfem.y", ["libraries"]),
         ("import warp.context\nwarp.context.x", ["libraries", "libraries"]),
+        ("import warp.sim\nfrom warp.build import x", ["libraries", "libraries"]),
         ("import warp as wp\nMesh()\nother.Mesh()\nwp2.Mesh()", []),
         ("import warp as wp\ndef f(wp):\n    wp.Mesh()", []),
         ("import warp as wp\ndef f():\n    wp = 1\n    wp.Mesh()", []),

@@ -19,6 +19,7 @@ from heald.library.registry import load_topics
 
 _BODIES = {"kernel", "func", "func_grad", "func_replay"}
 _SUBMODULES = {"types", "utils"}
+_NAMESAKES = {"build", "sim"}  # packages of Warp's, and something else in Heald
 # Parameters that Heald does not have, by what they are about; others are `options`.
 _PARAMETERS = {
     "adjoint": "gradients",
@@ -82,7 +83,7 @@ def is_there(dotted: str) -> bool:
         return not rest or rest.partition(".")[0] in Config.__slots__
     if first in _SUBMODULES and rest:
         return hasattr(getattr(heald, first), rest.partition(".")[0])
-    return first in public_names()
+    return first in public_names() and first not in _NAMESAKES
 
 
 @dataclass(slots=True)
