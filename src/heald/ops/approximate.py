@@ -2,7 +2,7 @@
 
 Each takes a value, computed by other ops, and what the hardware would compute it from.  Where there
 is no such instruction (CPUs, the interpreter, the prover) the result is that value; elsewhere it is
-the instruction's, and the code of the value falls away.  See ``docs/adr/0005-fast-math.md``.
+the instruction's, and the code of the value falls away.  See ``docs/adr/0009-fast-math.md``.
 """
 
 from __future__ import annotations
