@@ -105,3 +105,8 @@ def gives(a: wp.array(dtype=float)) -> float:  #~ H0105
 @wp.kernel
 def gives_none(a: wp.array(dtype=float)) -> None:
     a[0] = 1.0
+
+
+@wp.kernel
+def by_example(a: wp.array(dtype=int, shape=(4,)), v: wp.vec3(1.0, 2.0, 3.0)):  #~ H0207 H0207
+    pass

@@ -27,7 +27,7 @@ from heald.frontend.statements import TooManyErrors, block
 from heald.frontend.tables import captured_tables
 from heald.ir import ATOMICS, Kernel, Region, Value, walk
 from heald.passes.array_roots import array_roots
-from heald.types import Contract, Pattern, Type, as_type, contract_of
+from heald.types import Contract, Contracted, Pattern, Type, as_type, contract_of
 
 _DEFAULT = Options()
 
@@ -41,7 +41,7 @@ def parameter_patterns(function: FunctionType) -> tuple[tuple[str, Pattern], ...
     if is_lambda(function):
         raise no_source(function, "it is a lambda; kernels are written with def")
     patterns = [
-        (p.name, as_type(p.annotation) if p.has_meaning else None)
+        (p.name, _pattern(p.annotation) if p.has_meaning else None)
         for p in declared_parameters(function)
     ]
     if has_source(function) and all(pattern is not None for _, pattern in patterns):
@@ -62,12 +62,27 @@ def parameter_places(function: FunctionType) -> tuple[tuple[str, Span], ...]:
     return tuple((p.name, source.span(p.node, None)) for p in parameters_of(function))
 
 
+_VALUE_HINT = (
+    'write a type; of an array that always has 4 elements, wp.array(dtype=float, shape=("4",))'
+)
+
+
+def _is_value(annotation: object) -> bool:
+    """Is it a vector or an array, rather than the type of one?"""
+    described = hasattr(type(annotation), "__heald_type__")
+    return described and not isinstance(annotation, (type, Contracted))
+
+
+def _pattern(annotation: object) -> Pattern | None:
+    return None if _is_value(annotation) else as_type(annotation)
+
+
 def _bad_parameters(function: FunctionType) -> CompileError:
     """Everything that is wrong with the parameters of a function."""
     source = read_source(function)
     errors = []
     for parameter in parameters_of(function):
-        pattern = as_type(parameter.annotation) if parameter.has_annotation else None
+        pattern = _pattern(parameter.annotation) if parameter.has_annotation else None
         if pattern is None:
             what = "has no annotation" if not parameter.has_annotation else "is not a kernel type"
             errors.append(
@@ -76,8 +91,10 @@ def _bad_parameters(function: FunctionType) -> CompileError:
                     f"the annotation of parameter '{parameter.name}' "
                     f"{'is missing' if not parameter.has_annotation else 'is not a kernel type'}",
                     source.span(parameter.node, None),
-                    what,
-                    hint="annotate it, for example `x: wp.array(dtype=wp.float32)` or `n: int`",
+                    "is a value" if _is_value(parameter.annotation) else what,
+                    hint=_VALUE_HINT
+                    if _is_value(parameter.annotation)
+                    else "annotate it, for example `x: wp.array(dtype=wp.float32)` or `n: int`",
                 )
             )
     return collect(errors)
