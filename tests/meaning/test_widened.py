@@ -14,6 +14,7 @@ from meaning.running import Mismatch, compare, execute, interpret
 from meaning.sources import generate
 from meaning.test_random_sources import EACH, FIRST
 
+from heald.artifact import Fault
 from heald.interp import ArrayView
 from heald.ir import Kernel
 from heald.passes import FRONT, SCALAR_CPU, run_pipeline
@@ -65,10 +66,29 @@ def examine_widened(case: Case, width: int) -> int:
         found = execute(scalar, case.dims, case.args, wide=wide)
         if expected.fault is None:
             compare(name, expected, found)
-        elif found.fault not in (expected.fault, interpret(wide, case.dims, case.args).fault):
-            # What the widened form drops as dead may have faulted; then memory does not count.
+        elif not is_explained(found.fault, expected.fault, wide, case):
             raise Mismatch(f"{name}: fault {found.fault}, expected {expected.fault}")
     return count
+
+
+def is_explained(found: Fault | None, expected: Fault, wide: Kernel, case: Case) -> bool:
+    """Is a fault that of the scalar form or, where that drops accesses as dead, of the widened one?
+
+    There, vectors with a fault run again in the scalar form: their first thread that faults in it
+    may be another than the first of the whole launch.
+    """
+    if found == expected:
+        return True
+    own = interpret(wide, case.dims, case.args).fault
+    if found == own:
+        return True
+    dropped = own is not None and own != expected
+    return dropped and found is not None and found.op in (expected.op, own.op)
+
+
+def test_dead_accesses_fault_where_a_vector_runs_again() -> None:
+    seed = 998796965655
+    assert examine_widened(case_of(generate(seed), seed, scale=3), 4) == 2
 
 
 @pytest.mark.parametrize("share", range(5))

@@ -425,6 +425,11 @@ def _evaluate(function: FunctionType, annotation: Any) -> tuple[Any, str]:
         return annotation, str(error) or type(error).__name__
 
 
+def _is_of_library(function: FunctionType) -> bool:
+    module: str | None = function.__module__  # None where `exec` had no `__name__`
+    return module is not None and module.startswith("heald.library.")
+
+
 def declared_result(function: FunctionType) -> Declared | None:
     """What a function says that it gives; None where it says nothing.
 
@@ -433,7 +438,7 @@ def declared_result(function: FunctionType) -> Declared | None:
     """
     if function not in _RESULTS:
         annotation = function.__annotations__.get("return", _MISSING)
-        if annotation is _MISSING or function.__module__.startswith("heald.library."):
+        if annotation is _MISSING or _is_of_library(function):
             _RESULTS[function] = None
         else:
             value, problem = _evaluate(function, annotation)
