@@ -81,6 +81,12 @@ BY_KERNELS = (
         "accuracy",
     ),
     Known(
+        "`wp.transform()` on the host",
+        "the identity, in kernels zeros",
+        "zeros on both",
+        "one meaning; `wp.transform_identity()` is the identity",
+    ),
+    Known(
         "float to integer in `cast` arguments and others",
         "C's rules",
         "saturates, NaN gives 0",
