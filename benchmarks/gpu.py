@@ -223,7 +223,8 @@ def streams(size: str, peers: Peers | None) -> Iterator[Figure]:
     yield least("stream", "sums of blocks", 4 * count / summed / 1e6, "GB/s", None, ms=summed)
     few = 1 << 22
     angles = wp.array(np.linspace(-3.0, 3.0, few, dtype=np.float32))
-    wave = milliseconds(lambda: wp.launch(waves, dim=few, inputs=[angles, c[:few]]))
+    made = c[:few]
+    wave = milliseconds(lambda: wp.launch(waves, dim=few, inputs=[angles, made]))
     yield least("stream", "sin(x) exp(x)", few / wave / 1e6, "Gelem/s", None)
 
 

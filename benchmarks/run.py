@@ -94,7 +94,7 @@ def _environment(options: argparse.Namespace) -> dict[str, Any]:
         "clock": options.clock,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": options.commit or _git("rev-parse", "HEAD"),
-        "changed_files": _git("status", "--porcelain", "--", "src").splitlines(),
+        "changed_files": _changed_files() if options.commit is None else [],
         "machine": {
             "processor": _processor(),
             "cores": os.cpu_count(),
@@ -107,6 +107,10 @@ def _environment(options: argparse.Namespace) -> dict[str, Any]:
         },
         "peers": {},
     }
+
+
+def _changed_files() -> list[str]:
+    return _git("status", "--porcelain", "--", "src").splitlines()
 
 
 def _version(package: str) -> str:

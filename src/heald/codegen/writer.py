@@ -19,6 +19,9 @@ UNROLL = "llvm.loop.unroll.count"
 INVARIANT = ", !invariant.load !1"
 
 
+_DIVIDE, _ONE = "div.full.f32", splat(f32, 1.0, 1)
+
+
 @dataclass(slots=True)
 class Join:
     """A block that several places jump to, each with a value for every phi."""
@@ -41,6 +44,7 @@ class Writer:
         self.block = ""
         self.place = ""
         self._count = 0
+        self._roots: dict[str, str] = {}
 
     # -- ops.Emit ----------------------------------------------------------------------------------
 
@@ -70,6 +74,10 @@ class Writer:
         """An instruction of PTX on float32 operands, or ``value`` where the target is no GPU."""
         if not self.gpu:
             return value
+        if instruction == _DIVIDE and self.width == 1 and operands[0] == _ONE:
+            root = self._roots.get(operands[1])  # one by a root has an instruction of its own
+            if root is not None:
+                return self.approximate("rsqrt.approx.f32", value, root)
         wide = scalar_type(f32, self.width)
         found = "poison"
         for lane in range(self.width):
@@ -81,6 +89,8 @@ class Writer:
             constraints = ",".join(["=f", *("f" for _ in parts)])
             made = self.ins(f'call float asm "{instruction} {places};", "{constraints}"({taken})')
             if self.width == 1:
+                if instruction == "sqrt.approx.f32":
+                    self._roots[made] = parts[0]
                 return made
             found = self.ins(f"insertelement {wide} {found}, float {made}, i32 {lane}")
         return found

@@ -14,6 +14,7 @@ from meaning.sources import generate
 from meaning.test_corpus import NAMES, load
 from unit.codegen.harness import Make
 
+import heald as wp
 from heald.artifact import abi
 from heald.codegen import cuda_architecture, cuda_target, ptx_text
 from heald.diagnostics import CompileError, DeviceError, InternalError
@@ -234,3 +235,17 @@ def test_atomics_of_a_warp(tmp_path: Path) -> None:
             assert ("redux.sync" in texts[-1]) == (t is i32)
             assert ("shfl.sync" in texts[-1]) == (t is not i32)
     assemble(texts, tmp_path)
+
+
+def test_one_by_a_root_is_one_instruction_where_fast_ones_are_asked_for() -> None:
+    def inverse(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = 1.0 / wp.sqrt(x[i])
+        x[i] = 2.0 / wp.sqrt(x[i])
+
+    for fast in (True, False):
+        kernel = wp.kernel(inverse, name=f"inverse_{fast}", fast_math=fast)
+        program = kernel.program(kernel.concrete_types())
+        text = ptx_text(program.lowered(Choice()), entry="k")
+        assert ("rsqrt.approx" in text) == fast
+        assert ("div.full" in text) == fast
