@@ -18,7 +18,9 @@ import heald
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/heald demo sph"
-TEST = "python3 -m venv .venv && .venv/bin/pip install '.[test]' && .venv/bin/python -m pytest"
+TEST = (
+    "python3 -m venv .venv && .venv/bin/pip install '.[test]' && .venv/bin/python -m pytest -n auto"
+)
 
 # Written in pieces, or this file would be the first to be found.
 FORBIDDEN = {
