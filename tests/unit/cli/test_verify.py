@@ -168,3 +168,44 @@ def test_files_of_packages_are_imported_as_such(folder, monkeypatch) -> None:
     (package / "kernels.py").write_text(text)
     assert verify(package / "kernels.py").exit_code == 0
     shutil.rmtree(package)
+
+
+STATED = """
+import heald as wp
+
+@wp.kernel
+def gather(idx: wp.array(dtype=int, shape=("n",), elem=wp.index("m")), a: wp.array(dtype=float,
+           shape=("m",)), b: wp.array(dtype=float, shape=("n",))):
+    i = wp.tid()
+    b[i] = a[idx[i]]
+"""
+IMPOSSIBLE = """
+import heald as wp
+
+@wp.kernel
+def never(idx: wp.array(dtype=int, elem=wp.within(1, 0))):
+    idx[wp.tid()] = 0
+"""
+
+
+def test_what_rests_on_contracts_is_told_in_every_format(tmp_path) -> None:
+    path = tmp_path / "vf_stated.py"
+    path.write_text(STATED)
+    found = verify(path, "--strict")
+    assert found.exit_code == 0
+    assert "gather: proved under stated contracts" in found.output
+    (data,) = json.loads(verify(path, "--format", "json").stdout)
+    assert "idx: elem=wp.index('m')" in data["contracts"]
+    (result,) = json.loads(verify(path, "--format", "sarif").stdout)["runs"][0]["results"]
+    assert result["kind"] == "informational"
+    assert "proved under stated contracts: " in verify(path, "--format", "junit").stdout
+    assert verify(path, "--format", "github").stdout.startswith("::notice file=")
+    assert "under b.shape[0] == n" in verify(path, "--format", "markdown").stdout
+
+
+def test_contracts_that_nobody_can_keep_are_an_error(tmp_path) -> None:
+    path = tmp_path / "vf_impossible.py"
+    path.write_text(IMPOSSIBLE)
+    found = verify(path)
+    assert found.exit_code == 2
+    assert "error[H0607]: no launch of kernel 'never' keeps all of its contracts" in found.output
