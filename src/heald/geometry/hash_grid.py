@@ -148,7 +148,8 @@ class HashGrid:
         """Sort ``points`` into cells of width ``radius`` (of the divided period in a periodic
         grid).
 
-        Queries with other radii work too; they look at more or larger cells.
+        Queries with other radii work too; they look at more or larger cells.  On a GPU the same
+        memory is filled again, so launches in other streams that query the grid must have ended.
 
         Args:
             points: of shape (n,) and dtype vec3, on the device of the grid.
