@@ -130,9 +130,25 @@ def test_names_that_do_not_exist_have_a_hint(name: str, near: str) -> None:
         (lambda: wp.lerp(1.0, 2.0), "it accepts lerp(a: Float, b: Float, t: Float)"),
         (lambda: wp.cross(wp.vec3(), 1.0), "it accepts cross("),
         (lambda: wp.bit_count(1.0), "it accepts bit_count("),
+        (lambda: wp.sin("x"), "it accepts sin(x: float32)"),
+        (lambda: wp.sin(None), "it accepts sin(x: float64)"),
+        (lambda: wp.sin(np.zeros(3)), "it accepts sin(x: float32)"),
     ],
 )
 def test_wrong_types_lengths_and_counts_list_what_is_accepted(call: Any, signature: str) -> None:
     with pytest.raises(wp.TypingError) as caught:
         call()
     assert signature in str(caught.value)
+
+
+@pytest.mark.parametrize(("number", "bits"), [(2**64, 65), (-(2**63) - 1, 64), (10**400, 1329)])
+def test_integers_of_more_than_64_bits_are_refused(number: int, bits: int) -> None:
+    with pytest.raises(wp.TypingError, match=f"H0202.*an integer of {bits} bits"):
+        wp.abs(number)
+
+
+def test_integers_take_the_smallest_type_that_holds_them() -> None:
+    assert wp.bit_count(2**64 - 1) == 64
+    assert wp.abs(-(2**31)) == -(2**31)
+    assert wp.abs(-(2**31) - 1) == 2**31 + 1
+    assert wp.max(2**63, 2**63 + 1) == 2**63 + 1

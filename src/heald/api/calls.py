@@ -14,8 +14,9 @@ from heald.api.host_value import HostValue
 from heald.api.scalars import describe
 from heald.api.struct import StructValue, make_value, struct_leaves
 from heald.config import config
-from heald.diagnostics import Diagnostic, LaunchError
+from heald.diagnostics import Diagnostic, Note, TypingError
 from heald.driver import compile_call
+from heald.frontend.mismatch import signature_text
 from heald.types import (
     Matrix,
     Quaternion,
@@ -29,18 +30,19 @@ from heald.types import (
     i32,
     i64,
     leaves,
+    u64,
 )
 
 Number = bool | int | float
-_INT32 = range(i32.lowest, i32.highest + 1)
+_MAX_SIGNATURES = 12
 
 
 class HostCall:
     """The host side of a set of overloads; compiled once for each tuple of argument types.
 
-    A Python float counts as float32, an int as int32 (int64 where it needs more), as a literal in a
-    kernel does when nothing else decides.  ``updates`` are the positions of arguments that a call
-    changes: vectors and their like are changed in place, numbers cannot be.
+    A Python float counts as float32, an int as int32 (int64 or uint64 where it needs more), as a
+    literal in a kernel does when nothing else decides.  ``updates`` are the positions of arguments
+    that a call changes: vectors and their like are changed in place, numbers cannot be.
     """
 
     __slots__ = ("_compiled", "_functions", "_name", "_updates")
@@ -60,7 +62,9 @@ class HostCall:
         """The result; several results come as a tuple.
 
         Raises:
-            CompileError: no overload takes these arguments.
+            TypingError: no overload takes these arguments (H0203), or a host call does not take
+                one of them (H0202, H0702).
+            CompileError: the function is outside the language.
             KernelFault: the function divided by zero, indexed outside or failed an assertion.
         """
         types: list[Type] = []
@@ -73,13 +77,45 @@ class HostCall:
                 types.append(value.__heald_type__)
                 flat += value._leaves
             else:
-                t, parts = _flatten(self._name, value)
+                t, parts = self._flatten(value)
                 types.append(t)
                 flat += parts
         compiled = self._compiled.get((config.strict_fp, config.fast_math, *types))
         if compiled is None:
             compiled = self._compile(tuple(types))
         return compiled(flat, args)
+
+    def _flatten(self, value: object) -> tuple[Type, Sequence[Number]]:
+        if isinstance(value, bool):
+            return b1, (value,)
+        if isinstance(value, int):
+            return self._integer_type(value), (int(value),)
+        if isinstance(value, np.generic):
+            t = as_concrete(type(value))
+            if t is not None:
+                return t, (value.item(),)
+        if isinstance(value, StructValue):
+            return value.__heald_type__, struct_leaves(value)
+        raise TypingError(
+            Diagnostic(
+                "H0702",
+                f"'{self._name}' cannot be called from Python with {describe(value)}",
+                notes=tuple(
+                    Note(f"it accepts {self._name}{signature_text(function)}")
+                    for function in self._functions()[:_MAX_SIGNATURES]
+                ),
+                hint="host calls take numbers, vectors, matrices, quaternions, transforms and "
+                "structs",
+            )
+        )
+
+    def _integer_type(self, value: int) -> Type:
+        for t in (i32, i64, u64):
+            if t.lowest <= value <= t.highest:
+                return t
+        bits = value.bit_length()
+        message = f"'{self._name}' is called with an integer of {bits} bits, which no type holds"
+        raise TypingError(Diagnostic("H0202", message, hint="pass a float where that will do"))
 
     def _compile(self, types: tuple[Type, ...]) -> _Compiled:
         closure, results = compile_call(self._name, self._functions(), types)
@@ -111,26 +147,6 @@ _Compiled = Callable[[Sequence[Number], Sequence[object]], Any]
 
 def _is_changeable(t: Type) -> bool:
     return isinstance(t, (Vector, Matrix, Quaternion, Transform))
-
-
-def _flatten(name: str, value: object) -> tuple[Type, Sequence[Number]]:
-    if isinstance(value, bool):
-        return b1, (value,)
-    if isinstance(value, int):
-        return (i32 if value in _INT32 else i64), (int(value),)
-    if isinstance(value, np.generic):
-        t = as_concrete(type(value))
-        if t is not None:
-            return t, (value.item(),)
-    if isinstance(value, StructValue):
-        return value.__heald_type__, struct_leaves(value)
-    raise LaunchError(
-        Diagnostic(
-            "H0702",
-            f"'{name}' cannot be called from Python with {describe(value)}",
-            hint="host calls take numbers, vectors, matrices, quaternions, transforms and structs",
-        )
-    )
 
 
 def _wrapper(results: Sequence[Type]) -> Callable[[Sequence[Number]], Any]:

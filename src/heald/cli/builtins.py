@@ -90,7 +90,8 @@ def _entry_of(builtin: Builtin) -> Entry:
 
 def promise_text(record: Overload) -> str:
     """The promise about rounding, and what arguments it is made for."""
-    return "; ".join(filter(None, (accuracy_text(record.accuracy), domain_text(record))))
+    domain = domain_text(record)
+    return accuracy_text(record.accuracy) + (f" where {domain}" if domain else "")
 
 
 def _intrinsics() -> Iterator[Entry]:

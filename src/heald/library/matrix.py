@@ -289,8 +289,9 @@ def _determinant_of_minors(s: Vec(Full, 6), c: Vec(Full, 6)) -> Full:
 def inverse(a: Mat(Full, 2, 2)) -> Mat(Full, 2, 2):
     """The inverse of a square matrix; up to 4 rows the adjugate times the reciprocal determinant.
 
-    A determinant of zero gives zeros.  The error grows with the condition number of ``a``.  16-bit
-    floats are computed in float32.
+    A determinant of zero gives zeros.  The error grows with the condition number of ``a``.  Up to 4
+    rows, determinant and reciprocal must be normal numbers: in float32, scale a matrix of 3 rows
+    whose elements are all below 1e-12 or above 1e12.  16-bit floats are computed in float32.
 
     >>> wp.inverse(wp.mat22(2.0, 0.0, 0.0, 4.0))
     mat22f([[0.5, -0.0], [-0.0, 0.25]])

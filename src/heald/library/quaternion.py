@@ -52,7 +52,8 @@ def length(a: Quat(Float)) -> Float:
 
 @builtin(group=GROUP, accuracy=Scaled(4))
 def normalize(a: Quat(Float)) -> Quat(Float):
-    """A quaternion of length 0 gives the identity (0, 0, 0, 1)."""
+    """A quaternion of length 0 gives the identity (0, 0, 0, 1); the squared length must be 0 or a
+    normal number."""
     size = length(a)
     valid = size > 0
     zero = type(size)(0)
@@ -114,7 +115,8 @@ def quat_from_axis_angle(axis: Vec(Float, 3), angle: Float) -> Quat(Float):
 def quat_to_axis_angle(quat: Quat(Float)):
     """``(axis, angle)`` of the rotation that ``quat`` stands for, of whatever length.
 
-    The angle is from 0 to π radians.  Where it is 0 the axis is the zero vector.
+    The angle is from 0 to π radians.  Where it is 0 the axis is the zero vector.  The squared
+    length of the vector part must be 0 or a normal number.
 
     >>> axis, angle = wp.quat_to_axis_angle(wp.quat(0.0, 0.0, 1.0, 0.0))
     >>> axis

@@ -48,7 +48,7 @@ def randi(state: uint32) -> int32:
     """A random int32: of all of them, or from ``low`` up to but not including ``high``.
 
     The range is ``low + hash % (high - low)``, so a range that does not divide 2^32 is not quite
-    even; an empty one is a division by zero.
+    even; an empty one is a division by zero, and one with ``high < low`` wraps around 2^32.
 
     >>> state = wp.uint32(42)
     >>> wp.randi(state, 0, 10)

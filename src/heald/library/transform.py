@@ -237,7 +237,7 @@ def transform_decompose(m: Mat(Float, 4, 4)):
     """``(position, rotation, scale)`` from which :func:`transform_compose` makes the matrix.
 
     Scales are lengths of columns, so they are not negative: of a matrix that mirrors, the rotation
-    means nothing.  A column of zeros has scale 0.
+    means nothing.  A column of zeros has scale 0.  Squared scales must be normal numbers.
 
     >>> one = wp.vec3(1.0, 2.0, 3.0)
     >>> p, q, s = wp.transform_decompose(wp.transform_compose(one, wp.quat_identity(), one))

@@ -27,7 +27,8 @@ def closest_point_edge_edge(
     ``p2 + t (q2 - p2)`` at the distance ``d``.
 
     An edge whose squared length is at most ``epsilon`` counts as its first point, with weight 0.
-    On parallel edges, one of the nearest pairs is chosen.  (Ericson, "Real-Time Collision
+    On parallel edges, one of the nearest pairs is chosen.  Products of two squared lengths must be
+    normal numbers: in float32, lengths from 1e-9 to 1e9.  (Ericson, "Real-Time Collision
     Detection", section 5.1.9.)
 
     >>> p1, q1 = wp.vec3(0.0, 0.0, 0.0), wp.vec3(1.0, 0.0, 0.0)
@@ -78,6 +79,7 @@ def triangle_closest_point_barycentric(
     ``u a + v b + w c``.
 
     They are not negative and sum to 1.  Triangles that are edges or points are treated as such.
+    Products of two squared lengths must be normal numbers: in float32, lengths from 1e-9 to 1e9.
 
     >>> a, b, c = wp.vec3(0.0, 0.0, 0.0), wp.vec3(1.0, 0.0, 0.0), wp.vec3(0.0, 1.0, 0.0)
     >>> wp.triangle_closest_point_barycentric(a, b, c, wp.vec3(0.25, 0.5, 3.0))
@@ -107,6 +109,8 @@ def triangle_closest_point(
     a: Vec(Full, 3), b: Vec(Full, 3), c: Vec(Full, 3), p: Vec(Full, 3)
 ) -> Vec(Full, 3):
     """The point of the triangle with the corners ``a``, ``b``, ``c`` that is nearest to ``p``.
+
+    Products of two squared lengths must be normal numbers: in float32, lengths from 1e-9 to 1e9.
 
     >>> a, b, c = wp.vec3(0.0, 0.0, 0.0), wp.vec3(1.0, 0.0, 0.0), wp.vec3(0.0, 1.0, 0.0)
     >>> wp.triangle_closest_point(a, b, c, wp.vec3(0.25, 0.5, 3.0))

@@ -83,6 +83,9 @@ def length(a: Vec(Half, N)) -> Half:
 def normalize(a: Vec(Full, N)) -> Vec(Full, N):
     """``a / length(a)``; a vector of length 0 gives zeros.
 
+    The squared length must be a normal number: float32 components below 1e-19 or above 1e19 give
+    what :func:`length` makes of them.
+
     >>> wp.normalize(wp.vec2(0.0, 2.0))
     vec2f([0.0, 1.0])
     """

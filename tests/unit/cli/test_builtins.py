@@ -66,7 +66,7 @@ def test_intrinsics_are_found_and_prefix_and_case_do_not_matter() -> None:
 
 
 def test_what_arguments_must_be_is_shown() -> None:
-    assert "[8 roundings of the largest term; quat of length one]" in shown("quat_rotate")
+    assert "[8 roundings of the largest term where quat of length one]" in shown("quat_rotate")
     assert "not 0" in shown("floordiv")
 
 
