@@ -170,6 +170,13 @@ _differs(
     "differences.md",
 )
 _differs(
+    "empty-transform",
+    "`wp.transform()` without arguments",
+    "Warp's is the identity on the host and zeros in kernels; Heald's is zeros on both.",
+    "write `wp.transform_identity()`",
+    "differences.md",
+)
+_differs(
     "spatial-dtype",
     "Spatial types with `dtype=`",
     "`wp.spatial_vector` and `wp.spatial_matrix` are float32.",

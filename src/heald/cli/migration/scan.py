@@ -17,6 +17,8 @@ from heald.cli.migration.names import WARP, Names, dotted_parts, names_of
 from heald.config import Config
 from heald.library.registry import load_topics
 
+_GRADIENTS = {"grad", "requires_grad"}
+_TRANSFORMS = {"transform", "transformf", "transformd", "transformh"}
 _BODIES = {"kernel", "func", "func_grad", "func_replay"}
 _SUBMODULES = {"types", "utils"}
 _NAMESAKES = {"build", "sim"}  # packages of Warp's, and something else in Heald
@@ -156,6 +158,8 @@ class _Scan:
                     yield from self._quoted(text, child)
             if isinstance(child, ast.Attribute | ast.Name):
                 dotted = resolve(child)
+                if isinstance(child, ast.Attribute) and dotted is None and child.attr in _GRADIENTS:
+                    yield "gradients", child, f"the attribute .{child.attr}"
                 if dotted is not None:
                     if dotted and not is_there(dotted) and not self._is_said(child):
                         yield from self._absent(dotted, child)
@@ -201,6 +205,8 @@ class _Scan:
         if name is None:
             return
         yield from spatial_hits(node, name)
+        if name in _TRANSFORMS and not node.args and not node.keywords:
+            yield "empty-transform", node, f"wp.{name}()"
         for keyword in node.keywords:
             match keyword:
                 case ast.keyword(arg="dtype", value=ast.Name(id=struct)) if struct in holders:

@@ -129,3 +129,4 @@ wp.launch(indices, dim=(4, 4), inputs=[])
 wp.launch(indices, dim=[4], inputs=[])  #~ launch-rank
 wp.launch(kernel=numbers, dim=(4, 4), inputs=[])  #~ launch-rank
 wp.launch(numbers, dim=(*grids.shape, 1), inputs=[])
+identity = wp.transform()  #~ empty-transform

@@ -49,6 +49,8 @@ class Trainer:
         self.y = wp.zeros(10, dtype=wp.vec3, requires_grad=False)
         self.mesh = M(self.x, self.y)  #~ meshes
         self.other = wp.empty(3, retain_grad=True)  #~ gradients
+        self.other.requires_grad = True  #~ gradients
+        self.x.grad.zero_()  #~ gradients
 
     def run(self):
         with wp.Tape() as tape:  #~ gradients
