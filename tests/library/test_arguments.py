@@ -133,6 +133,8 @@ def test_names_that_do_not_exist_have_a_hint(name: str, near: str) -> None:
         (lambda: wp.sin("x"), "it accepts sin(x: float32)"),
         (lambda: wp.sin(None), "it accepts sin(x: float64)"),
         (lambda: wp.sin(np.zeros(3)), "it accepts sin(x: float32)"),
+        (lambda: wp.sin(y=1.0), "it accepts sin(x: float32)"),
+        (lambda: wp.lerp(1.0, b=2.0), "it accepts lerp(a: Float, b: Float, t: Float)"),
     ],
 )
 def test_wrong_types_lengths_and_counts_list_what_is_accepted(call: Any, signature: str) -> None:
@@ -152,3 +154,9 @@ def test_integers_take_the_smallest_type_that_holds_them() -> None:
     assert wp.abs(-(2**31)) == -(2**31)
     assert wp.abs(-(2**31) - 1) == 2**31 + 1
     assert wp.max(2**63, 2**63 + 1) == 2**63 + 1
+
+
+def test_names_of_arguments_find_the_overload_that_has_them() -> None:
+    state = wp.uint32(7)
+    assert wp.randi(state, low=5, high=10) == wp.randi(state, 5, 10)
+    assert wp.lerp(t=0.5, a=1.0, b=2.0) == 1.5

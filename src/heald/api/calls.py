@@ -100,10 +100,7 @@ class HostCall:
             Diagnostic(
                 "H0702",
                 f"'{self._name}' cannot be called from Python with {describe(value)}",
-                notes=tuple(
-                    Note(f"it accepts {self._name}{signature_text(function)}")
-                    for function in self._functions()[:_MAX_SIGNATURES]
-                ),
+                notes=accepted(self._name, self._functions()),
                 hint="host calls take numbers, vectors, matrices, quaternions, transforms and "
                 "structs",
             )
@@ -140,6 +137,11 @@ class HostCall:
         compiled = run_and_change if changes else run
         self._compiled[config.strict_fp, config.fast_math, *types] = compiled
         return compiled
+
+
+def accepted(name: str, functions: Sequence[FunctionType]) -> tuple[Note, ...]:
+    """What overloads take, one note for each."""
+    return tuple(Note(f"it accepts {name}{signature_text(f)}") for f in functions[:_MAX_SIGNATURES])
 
 
 _Compiled = Callable[[Sequence[Number], Sequence[object]], Any]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from heald.api.calls import HostCall
+from heald.api.calls import HostCall, accepted
 from heald.api.edge import at_edge
 from heald.diagnostics import Diagnostic, TypingError
 from heald.frontend import own_signature, remember
@@ -68,9 +68,18 @@ class Function:
         return self._host(*args)
 
     def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        bound = own_signature(self._functions[0]).bind(*args, **kwargs)
-        bound.apply_defaults()
-        return bound.args
+        for function in self._functions:
+            try:
+                bound = own_signature(function).bind(*args, **kwargs)
+            except TypeError:
+                continue
+            bound.apply_defaults()
+            return bound.args
+        given = ", ".join([*(["..."] if args else []), *(f"{name}=" for name in kwargs)])
+        notes = accepted(self.key, self._functions)
+        raise TypingError(
+            Diagnostic("H0305", f"'{self.key}' has no parameters for ({given})", notes=notes)
+        )
 
     def __repr__(self) -> str:
         return f"<heald function {self.key}>"
