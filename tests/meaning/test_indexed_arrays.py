@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from meaning.checking import Case, examine
 from meaning.running import interpret
+from meaning.test_random_sources import PROFILE
 from meaning.test_widened import WIDTHS, examine_widened
 
 import heald as wp
@@ -138,6 +139,7 @@ def test_elements_are_those_of_numpy(name: str, kind: Any, mask: tuple[int, int]
         assert np.frombuffer(found, np.float32).tolist() == wanted.ravel().tolist()
 
 
+@settings(max_examples=PROFILE.max_examples // 5)  # each compiles a dozen forms
 @given(st.data())
 def test_faults_are_the_same_everywhere(data: Any) -> None:
     shape = data.draw(st.tuples(st.integers(0, 4), st.integers(0, 20)))

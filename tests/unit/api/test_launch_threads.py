@@ -261,11 +261,12 @@ def test_an_interrupt_stops_a_simulated_launch() -> None:
 
 
 ENDLESS = """
-import resource, sys
+import resource, signal, sys
 import heald as wp
 sys.path[:0] = [%r]
 from unit.api.test_launch_threads import endless
 
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # background jobs of a shell ignore it
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 wp.launch(endless, 1, [wp.ones(2, dtype=int)])
 print("begins", flush=True)
