@@ -160,3 +160,15 @@ def test_names_of_arguments_find_the_overload_that_has_them() -> None:
     state = wp.uint32(7)
     assert wp.randi(state, low=5, high=10) == wp.randi(state, 5, 10)
     assert wp.lerp(t=0.5, a=1.0, b=2.0) == 1.5
+
+
+def test_integers_adapt_on_the_host_as_literals_do_in_kernels() -> None:
+    state = wp.rand_init(42)
+    assert wp.randf(state) == wp.randf(wp.uint32(state))
+    assert wp.randu(wp.uint32(7), 5, 10) == wp.randu(wp.uint32(7), wp.uint32(5), wp.uint32(10))
+    assert wp.min(wp.uint8(7), 3) == 3
+    assert 2.0 <= wp.randf(state, 2.0, 3.0) < 3.0
+    with pytest.raises(wp.TypingError, match="does not take"):
+        wp.min(wp.uint8(7), 300)
+    with pytest.raises(wp.TypingError, match="does not take"):
+        wp.min(wp.uint8(7), wp.int32(3))

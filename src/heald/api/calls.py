@@ -4,6 +4,7 @@ bits."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -30,6 +31,7 @@ from heald.types import (
     i32,
     i64,
     leaves,
+    u32,
     u64,
 )
 
@@ -41,7 +43,8 @@ class HostCall:
     """The host side of a set of overloads; compiled once for each tuple of argument types.
 
     A Python float counts as float32, an int as int32 (int64 or uint64 where it needs more), as a
-    literal in a kernel does when nothing else decides.  ``updates`` are the positions of arguments
+    literal in a kernel does when nothing else decides; where no overload takes that, ints are what
+    the other arguments are, or uint32.  ``updates`` are the positions of arguments
     that a call changes: vectors and their like are changed in place, numbers cannot be.
     """
 
@@ -82,8 +85,24 @@ class HostCall:
                 flat += parts
         compiled = self._compiled.get((config.strict_fp, config.fast_math, *types))
         if compiled is None:
-            compiled = self._compile(tuple(types))
+            try:
+                compiled = self._compile(tuple(types))
+            except TypingError as error:
+                return self._adapted(types, args, error)
         return compiled(flat, args)
+
+    def _adapted(self, types: Sequence[Type], args: Sequence[object], error: TypingError) -> Any:
+        """The call with integers taken for what the other integers are, or for uint32 where there
+        are none, as literals in kernels are."""
+        literals = [value for value in args if type(value) is int]
+        others = [t for t, value in zip(types, args, strict=True) if type(value) is not int]
+        kinds = dict.fromkeys(t for t in others if isinstance(t, Scalar) and t.is_integer)
+        for t in kinds or (u32,):
+            if literals and all(t.lowest <= value <= t.highest for value in literals):
+                number = t.carrier.type
+                with suppress(TypingError):
+                    return self(*(number(x) if type(x) is int else x for x in args))
+        raise error
 
     def _flatten(self, value: object) -> tuple[Type, Sequence[Number]]:
         if isinstance(value, bool):
