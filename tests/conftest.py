@@ -91,7 +91,7 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 # limits: they say more about the machine's load than about the code, and kernels compile in a draw.
 for profile, examples, derandomize in [
     ("dev", 50, False),
-    ("ci", 300, True),
+    ("ci", 200, True),
     ("nightly", 20_000, False),
 ]:
     hypothesis.settings.register_profile(

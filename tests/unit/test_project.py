@@ -151,7 +151,7 @@ def test_conftest_keeps_golden_files_profiles_and_markers(tmp_path: Path) -> Non
         return ran.stdout
 
     assert "does not exist; `pytest --bless` writes it" in run("one\ntwo")
-    assert "failed" not in run("one\ntwo", "--bless", profile="300 True", CI="true")
+    assert "failed" not in run("one\ntwo", "--bless", profile="200 True", CI="true")
     assert expected.read_text() == "one\ntwo\n"
     shown = run("one\n2\n", profile="20000 False", CI="true", HEALD_HYPOTHESIS_PROFILE="nightly")
     assert "\n-two\n+2\n" in shown
