@@ -15,9 +15,9 @@ from heald.api.host_value import HostValue
 from heald.api.scalars import describe
 from heald.api.struct import StructValue, make_value, struct_leaves
 from heald.config import config
-from heald.diagnostics import Diagnostic, Note, TypingError
+from heald.diagnostics import Diagnostic, TypingError
 from heald.driver import compile_call
-from heald.frontend.mismatch import signature_text
+from heald.frontend.mismatch import accepted
 from heald.types import (
     Matrix,
     Quaternion,
@@ -36,7 +36,6 @@ from heald.types import (
 )
 
 Number = bool | int | float
-_MAX_SIGNATURES = 12
 
 
 class HostCall:
@@ -156,11 +155,6 @@ class HostCall:
         compiled = run_and_change if changes else run
         self._compiled[config.strict_fp, config.fast_math, *types] = compiled
         return compiled
-
-
-def accepted(name: str, functions: Sequence[FunctionType]) -> tuple[Note, ...]:
-    """What overloads take, one note for each."""
-    return tuple(Note(f"it accepts {name}{signature_text(f)}") for f in functions[:_MAX_SIGNATURES])
 
 
 _Compiled = Callable[[Sequence[Number], Sequence[object]], Any]

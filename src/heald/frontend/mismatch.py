@@ -54,15 +54,12 @@ def no_overload(
             return refused
     given = [describe(o) for o in arguments.positional]
     given += [f"{k}={describe(o)}" for k, o in arguments.named.items()]
-    notes = [Note(f"it accepts {name}{signature_text(f)}") for f in functions[:_MAX_SIGNATURES]]
-    if len(functions) > _MAX_SIGNATURES:
-        notes.append(Note(f"and {len(functions) - _MAX_SIGNATURES} more signatures"))
     return s.refuse(
         arguments.node,
         "H0203",
         f"'{name}' does not take ({', '.join(given)})",
         "these arguments fit no signature",
-        notes,
+        accepted(name, functions),
         _cast_hint(arguments, functions),
     )
 
@@ -160,6 +157,14 @@ def _cast_hint(arguments: Arguments, functions: Sequence[FunctionType]) -> str:
             if is_integer and isinstance(pattern, TypeClass) and pattern.members[-1].is_float:
                 return "write float(...) around an integer"
     return ""
+
+
+def accepted(name: str, functions: Sequence[FunctionType]) -> tuple[Note, ...]:
+    """What overloads take, one note for each of the first."""
+    notes = [Note(f"it accepts {name}{signature_text(f)}") for f in functions[:_MAX_SIGNATURES]]
+    if len(functions) > _MAX_SIGNATURES:
+        notes.append(Note(f"and {len(functions) - _MAX_SIGNATURES} more signatures"))
+    return tuple(notes)
 
 
 def signature_text(function: FunctionType) -> str:
