@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import accumulate, combinations
 from math import prod
+from operator import itemgetter
 
 import numpy as np
 
@@ -134,13 +136,14 @@ def _seen(
     """Two threads that meet when the launches run on copies of their arrays."""
     if shares_block(first.kernel) or shares_block(second.kernel):
         return None
-    spans = [_span(array) for launch in (first, second) for array in _arrays(launch)]
-    low, high = min(a for a, _ in spans), max(b for _, b in spans)
-    if high - low > _MOST_BYTES:
+    pieces = _pieces(
+        sorted(_span(array) for launch in (first, second) for array in _arrays(launch))
+    )
+    if sum(high - low for low, high in pieces) > _MOST_BYTES:
         return None
     try:
         touched = [
-            _touched(launch, chosen, low, high - low)
+            _touched(launch, chosen, pieces)
             for launch, chosen in zip((first, second), threads, strict=True)
         ]
     except HealdError:
@@ -153,16 +156,37 @@ def _seen(
     return None
 
 
+def _pieces(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The memory that sorted spans cover: those that meet are one.
+
+    Arrays may lie anywhere, so what is between them must not count.
+    """
+    pieces: list[tuple[int, int]] = []
+    for low, high in spans:
+        if pieces and low < pieces[-1][1]:
+            pieces[-1] = pieces[-1][0], max(high, pieces[-1][1])
+        elif low < high:
+            pieces.append((low, high))
+    return pieces
+
+
 def _touched(
-    launch: Planned, chosen: Sequence[int], low: int, size: int
+    launch: Planned, chosen: Sequence[int], pieces: Sequence[tuple[int, int]]
 ) -> dict[int, dict[int, Touch]]:
-    """What threads touch, by place in a copy of all memory."""
-    memory = np.zeros(size, np.uint8)
+    """What threads touch, by place in a copy of ``pieces`` of memory, one behind the other."""
+    starts = [0, *accumulate(high - low for low, high in pieces)]
+    memory = np.zeros(starts[-1], np.uint8)
+
+    def moved(address: int) -> int:
+        number = max(bisect_right(pieces, address, key=itemgetter(0)) - 1, 0)
+        return starts[number] + address - pieces[number][0] if pieces else 0
+
     for array in _arrays(launch):
         a, b = _span(array)
         if a < b:
-            memory[a - low : b - low] = memory_bytes(a, b - a, array.owner, read_only=True)
-    arguments = [_copied(argument, memory, low) for argument in launch.arguments]
+            copy = memory_bytes(a, b - a, array.owner, read_only=True)
+            memory[moved(a) : moved(a) + b - a] = copy
+    arguments = [_copied(argument, memory, moved) for argument in launch.arguments]
     run = prepare(launch.kernel, launch.dims, arguments, launch.block_dim, None, _FUEL)
     total = prod(launch.dims)
     threads = range(total)
@@ -183,12 +207,12 @@ def _touched(
     return found
 
 
-def _copied(argument: Argument, memory: np.ndarray, low: int) -> object:
+def _copied(argument: Argument, memory: np.ndarray, moved: Callable[[int], int]) -> object:
     """The argument with its arrays in the copy."""
     given = argument.simulated()
     parts = given if isinstance(given, tuple) else (given,)
     made = [
-        ArrayView(memory, leaf.ptr - low, leaf.shape, leaf.strides, leaf.dtype)
+        ArrayView(memory, moved(leaf.ptr), leaf.shape, leaf.strides, leaf.dtype)
         if isinstance(leaf, ArrayArgument)
         else part
         for part, leaf in zip(parts, argument.leaves, strict=True)

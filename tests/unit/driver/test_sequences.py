@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import heald as wp
@@ -77,6 +78,13 @@ def test_a_race_between_launches_is_seen(arrays) -> None:
     assert "of kernel 'fill' and thread" in issue.message
     assert report.to_json()["pairs"][0]["launches"] == [0, 1]
     assert "0 (fill) and 1 (add): refuted" in str(report)
+
+
+def test_memory_between_arrays_does_not_count() -> None:
+    far = np.empty(1 << 27, np.float32)  # large arrays lie in mappings of their own
+    a, b = (wp.array(part, dtype=float, copy=False) for part in (far[:12], far[-12:]))
+    report = judge(record(fill, 12, a, 1.0), record(add, 12, a, b))
+    assert report.verdict is Verdict.REFUTED
 
 
 def test_edges_order_launches_and_chains_of_them_do_too(arrays) -> None:
