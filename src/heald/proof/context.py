@@ -16,7 +16,7 @@ from heald.proof.inference import conditions_for
 from heald.proof.invariants import settle
 from heald.proof.records import Execution, Path
 from heald.proof.result import PROPERTIES, Finding, Live, Suspect
-from heald.proof.solver import Solver
+from heald.proof.solver import Effort, Solver
 from heald.proof.terms import INT, Term, Terms, polynomial
 from heald.proof.vector_terms import Inexact
 
@@ -81,6 +81,7 @@ class Context:
         trust: which contracts are taken to be kept: none, ``shapes``, or ``contents`` too.
         vague: whether something open depends on bits that the integer encoding does not know.
         questions: how many the solver was asked.
+        effort: what is left for them, which attempts at one kernel share.
     """
 
     def __init__(
@@ -90,8 +91,10 @@ class Context:
         trust: str = "",
         vectors: bool = False,
         terms: Terms | None = None,
+        effort: Effort | None = None,
     ) -> None:
         self.request = request
+        self.effort = Effort() if effort is None else effort
         self._maker = terms
         self.trust = trust
         self.vectors = vectors
@@ -197,7 +200,7 @@ class Context:
         reach: int = 1,
     ) -> Solver:
         """A solver that knows facts and which guesses hold."""
-        made = Solver(self.terms, also=also or {}, reach=reach)
+        made = Solver(self.terms, also=also or {}, reach=reach, effort=self.effort)
         made.add([*facts, *self.invariants])
         return made
 
@@ -272,7 +275,7 @@ class Context:
     def _suits_sizes(self, claims: Sequence[Term]) -> bool:
         """Is there a launch of several threads, with numbers that could be sizes, for claims?"""
         terms = self.terms
-        solver = Solver(terms, exact=True)
+        solver = Solver(terms, exact=True, effort=self.effort)
         solver.add(claims)
         sizes = [
             terms.at_least(term, terms.integer(2 if symbol.kind == "dim" else 1))

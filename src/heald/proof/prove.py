@@ -28,7 +28,7 @@ from heald.proof.meetings import apart_of, judge_races
 from heald.proof.obligations import Settled, judge_obligations, judge_overflows
 from heald.proof.records import Beyond, Execution
 from heald.proof.result import PROPERTIES, Finding, Proof, PropertyProof
-from heald.proof.solver import Solver
+from heald.proof.solver import Effort, Solver
 from heald.proof.vacuity import BROKEN, UNKNOWN, judge_contracts
 from heald.proof.vector_terms import Inexact
 
@@ -79,11 +79,12 @@ def deep_recursion() -> Iterator[None]:
 
 
 def _prove(request: Request) -> Proof:
-    if request.given and _contradict(_executed(request)):
+    effort = Effort()
+    if request.given and _contradict(_executed(request, effort)):
         return _not_judged(request, CONTRADICTION, 0)
     trusts = _trusts(request)
     if len(trusts) > 1:
-        status, op = judge_contracts(_executed(request, trusts[-1]))
+        status, op = judge_contracts(_executed(request, effort, trusts[-1]))
         if status == BROKEN:
             return _not_judged(request, CONTRADICTORY_CONTRACTS, op)
         if status == UNKNOWN:  # what no launch keeps would prove everything
@@ -94,7 +95,7 @@ def _prove(request: Request) -> Proof:
     total: set[Op] = set()
     questions = 0
     for trust in trusts:
-        attempts = _attempts(request, trust, settled, left)
+        attempts = _attempts(request, trust, settled, left, effort)
         total = total or {o.op for o in attempts[0].found.obligations}
         questions += sum(attempt.questions for attempt in attempts)
         still = [] if trust == trusts[-1] else _open_properties(left, attempts)
@@ -122,23 +123,23 @@ def _trusts(request: Request) -> tuple[str, ...]:
     return ("", *shapes, *(("contents",) * bool(promises.arrays or spoken)))
 
 
-def _executed(request: Request, trust: str = "") -> Context:
+def _executed(request: Request, effort: Effort, trust: str = "") -> Context:
     """An execution in which results wrap where they do not fit."""
-    made = Context(request, trust=trust)
+    made = Context(request, trust=trust, effort=effort)
     execute(made, demand=False)
     return made
 
 
 def _attempts(
-    request: Request, trust: str, settled: Settled, names: Sequence[str]
+    request: Request, trust: str, settled: Settled, names: Sequence[str], effort: Effort
 ) -> list[Context]:
-    first = Context(request, trust=trust)
+    first = Context(request, trust=trust, effort=effort)
     loose = execute(first, demand=False)
     attempts = [first]
     _judge(first, settled, names)
     left = _open_properties(names, attempts)
     if left and loose and request.infer:
-        second = Context(request, trust=trust)
+        second = Context(request, trust=trust, effort=effort)
         execute(second, demand=True)
         _judge(second, settled, left)
         attempts.append(second)
@@ -160,7 +161,7 @@ def _ask_intervals(request: Request) -> Settled:
 
 def _contradict(c: Context) -> bool:
     """Is there no launch for which everything holds that is given?"""
-    solver = Solver(c.terms, exact=True)
+    solver = Solver(c.terms, exact=True, effort=c.effort)
     solver.add(c.facts())
     return solver.check([]).status == "unsat"
 
@@ -238,7 +239,8 @@ def _with_bits(before: Context, settled: Settled, names: list[str]) -> Context |
     """What is open because of operations on bits is tried again on bits."""
     if not names:
         return None
-    made = Context(replace(before.request, infer=False), trust=before.trust, vectors=True)
+    request = replace(before.request, infer=False)
+    made = Context(request, trust=before.trust, vectors=True, effort=before.effort)
     for name, stage in before.stages.items():
         made.stages[name].clauses = list(stage.clauses)
     try:

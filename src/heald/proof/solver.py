@@ -3,7 +3,8 @@
 Terms are lowered once each through Z3's C interface, which is several times faster than its Python
 classes.  Products of unknowns are replaced by fresh unknowns with the lemmas of ``products``, which
 keeps every question linear: an answer ``unsat`` is exact, while a model may be spurious.  Effort is
-bounded by Z3's own counter, so answers do not depend on the machine's load.
+bounded by Z3's own counter of steps, for each question and for all about a kernel, so answers do
+not depend on the machine's load.
 """
 
 from __future__ import annotations
@@ -20,11 +21,21 @@ from heald.proof.vector_terms import HIGHEST, LOWEST, WIDTH, VectorTerms, signed
 
 RLIMIT = 3_000_000
 """Steps for one question: about half a second."""
-_TIMEOUT_MS = 5_000
+BUDGET = 200_000_000
+"""Steps for all questions about a kernel: the largest kernels of Heald need a fourth of them."""
+_NET_MS = 120_000
+"""Under what Z3 might do without counting: hundreds of times what any question takes."""
 _MOST_NUMBERS = 4
 _OLD_ARITHMETIC = 2
 """Z3's older solver for linear integers: the newer one may lose minutes among our lemmas."""
 _NOTHING: Mapping[Term, Term] = MappingProxyType({})
+
+
+@dataclass(slots=True)
+class Effort:
+    """Steps that are left for questions about a kernel."""
+
+    left: int = BUDGET
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,9 @@ class Solver:
         also: further facts of some unknowns, wherever they occur.
         exact: products are products, not unknowns with lemmas: slower, but models are real.
         reach: how far apart factors may be for lemmas to relate their products.
+        rlimit: steps for one question.
+        effort: steps for all questions, of this solver and of others; without any left every
+            answer is ``unknown``.
     """
 
     def __init__(
@@ -53,6 +67,7 @@ class Solver:
         exact: bool = False,
         reach: int = 1,
         rlimit: int = RLIMIT,
+        effort: Effort | None = None,
     ) -> None:
         import z3
 
@@ -61,6 +76,7 @@ class Solver:
         self.exact = exact
         self.reach = reach
         self.questions = 0
+        self._effort = Effort() if effort is None else effort
         vectors = isinstance(terms, VectorTerms)
         self._lowering = _Lowering(z3, exact=exact, vectors=vectors)
         self._solver = self._lowering.new_solver(rlimit)
@@ -68,10 +84,6 @@ class Solver:
         self._products: dict[Monomial, None] = {}
         self._lemmas: set[Lemma] = set()
         self._numbers: dict[Term, set[int]] = {}
-
-    def limit_time(self, milliseconds: int) -> None:
-        """Give each question less time; for questions on which no proof depends."""
-        self._solver.set("timeout", milliseconds)
 
     def add(self, facts: Iterable[Term]) -> None:
         """Facts for all questions to come."""
@@ -141,6 +153,8 @@ class Solver:
         """Can all formulas be true at once?"""
         if self.terms.false in formulas:
             return Answer("unsat")
+        if self._effort.left <= 0:
+            return Answer("unknown")
         self.prepare(formulas)
         self.questions += 1
         solver = self._solver
@@ -148,7 +162,8 @@ class Solver:
         try:
             for formula in formulas:
                 self._lowering.assert_term(solver, formula)
-            status = self._lowering.ask(solver)
+            status, steps = self._lowering.ask(solver)
+            self._effort.left -= steps
             found = None
             if model and status == "sat":
                 found = Model(self.terms, self._lowering, solver.model())
@@ -195,22 +210,39 @@ class _Lowering:
         self._monomials: dict[Monomial, Any] = {}
         self._functions: dict[object, Any] = {}
         self._sorts: dict[Sort, Any] = {}
+        self._steps = 0
 
     # -- solvers -----------------------------------------------------------------------------------
 
     def new_solver(self, rlimit: int) -> Any:
         solver = self._z3.SimpleSolver(ctx=self._context)
         solver.set("rlimit", rlimit)
-        solver.set("timeout", _TIMEOUT_MS)
+        solver.set("timeout", _NET_MS)
         if not (self._exact or self._vectors):
             solver.set("arith.solver", _OLD_ARITHMETIC)
         return solver
 
-    def ask(self, solver: Any) -> str:
+    def ask(self, solver: Any) -> tuple[str, int]:
+        """The answer, and how many steps it took."""
         try:
-            return str(solver.check())
+            status = str(solver.check())
         except self._z3.Z3Exception:
-            return "unknown"
+            status = "unknown"
+        before, self._steps = self._steps, self._count_steps(solver)
+        return status, self._steps - before
+
+    def _count_steps(self, solver: Any) -> int:
+        """All steps so far, those of making terms included."""
+        core = self._core
+        found = core.Z3_solver_get_statistics(self._ref, solver.solver)
+        core.Z3_stats_inc_ref(self._ref, found)
+        try:
+            for k in range(core.Z3_stats_size(self._ref, found)):
+                if core.Z3_stats_get_key(self._ref, found, k) == "rlimit count":
+                    return int(core.Z3_stats_get_uint_value(self._ref, found, k))
+        finally:
+            core.Z3_stats_dec_ref(self._ref, found)
+        return self._steps
 
     def assert_term(self, solver: Any, term: Term) -> None:
         self._assert(solver, self.lower(term))

@@ -51,7 +51,7 @@ def _some_contents(c: Context) -> Iterator[Term]:
 def _ask(c: Context, question: list[Term]) -> str:
     """Is there a launch?  Small ones are found sooner; that there is none is shown for all."""
     terms = c.terms
-    solver = Solver(terms, exact=True, rlimit=_RLIMIT)
+    solver = Solver(terms, exact=True, rlimit=_RLIMIT, effort=c.effort)
     solver.add([*question, *c.invariants])
     status = ""
     for size in _SIZES:

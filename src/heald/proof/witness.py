@@ -20,7 +20,6 @@ from heald.proof.terms import BOOL, INT, Term, constant_of
 _SMALL = (2, 3, 3, 5, 8)
 _SIZES = (3, 8, 40, 70_000, None)
 _RLIMIT = 300_000
-_TIMEOUT_MS = 1_500
 _MOST = 2
 _WORD = range(-(1 << 63), 1 << 63)
 
@@ -60,9 +59,7 @@ def seek(
 
 
 def _solver(c: Context, also: Mapping[Term, Term] | None = None) -> Solver:
-    made = Solver(c.terms, also=also or {}, exact=True, rlimit=_RLIMIT)
-    made.limit_time(_TIMEOUT_MS)
-    return made
+    return Solver(c.terms, also=also or {}, exact=True, rlimit=_RLIMIT, effort=c.effort)
 
 
 def _fixed(c: Context, facts: Sequence[Term]) -> Iterator[list[Term]]:
