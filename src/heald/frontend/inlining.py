@@ -82,7 +82,7 @@ def _scoped(
 ) -> Operand:
     """A function with early returns; return types climb until all returns agree."""
     target, mark = s.frame.targets[0], s.builder.mark()
-    failures, errors = s.failures, len(s.errors)
+    mistakes = s.mistakes()
     while True:
         s.frame.env, s.frame.targets = dict(env), [target]
         s.builder.open()
@@ -102,9 +102,9 @@ def _scoped(
             if retype.target is not target:
                 raise
             target.types = retype.types
-            del s.errors[errors:]  # said of types that were too narrow
+            s.forget(mistakes)  # said of types that were too narrow
             s.builder.rollback(mark)
-    if s.failures > failures:
+    if s.failures > mistakes[0]:
         raise Refused(None)  # what it returns is not known
     region = s.builder.close()
     results = s.builder.emit("scope", (), target.types or (), (region,))

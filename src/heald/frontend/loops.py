@@ -122,13 +122,25 @@ def _hide(s: Session, node: ast.For | ast.While, names: Sequence[str]) -> None:
 
 
 def loop_values(s: Session, node: ast.AST, target: Target) -> list[Value]:
-    """The carried values at a yield, break or continue; wider types make the loop start again."""
+    """The carried values at a yield, break or continue; wider types make the loop start again.
+
+    A name whose statement failed keeps its type, as wider types of others may mend the statement.
+
+    Raises:
+        Refused: no types are wider, and the mistake stays.
+    """
     assert target.types is not None
-    values, types = [], []
+    values: list[Value] = []
+    types: list[Type] = []
+    failed = False
     for name, t in zip(target.names, target.types, strict=True):
         entry = s.frame.env[name]
         if isinstance(entry, Unset):
-            raise _Uncarried(target, name, entry.diagnostic)
+            if entry.diagnostic is not None:
+                raise _Uncarried(target, name, entry.diagnostic)
+            failed = True
+            types.append(t)
+            continue
         operand = entry.operand
         if isinstance(operand, Literal):
             operand = as_value(s, node, operand)
@@ -140,6 +152,8 @@ def loop_values(s: Session, node: ast.AST, target: Target) -> list[Value]:
         types.append(joined)
     if tuple(types) != target.types:
         raise Retype(target, types)
+    if failed:
+        raise Refused(None)
     return [widen(s, node, v, t) for v, t in zip(values, types, strict=True)]
 
 
@@ -147,7 +161,7 @@ class _Uncarried(Exception):
     """What a name holds at the end of an iteration cannot meet what it held before: lower the loop
     again without carrying it.  That is a mistake only where the name is read, for ``why``."""
 
-    def __init__(self, target: Target, name: str, why: Diagnostic | None) -> None:
+    def __init__(self, target: Target, name: str, why: Diagnostic) -> None:
         super().__init__("lower again")
         self.target = target
         self.name = name
@@ -179,7 +193,7 @@ def _loop(
     _hide(s, node, hidden)
     before, mark, targets = dict(s.frame.env), s.builder.mark(), len(s.frame.targets)
     target = Target("loop", names, tuple(v.type for v in inits))
-    declared, errors = dict(s.frame.declared), len(s.errors)
+    declared, mistakes = dict(s.frame.declared), s.mistakes()
     while True:
         assert target.types is not None
         try:
@@ -198,7 +212,7 @@ def _loop(
                 target.names, target.types = names, (*target.types[:k], *target.types[k + 1 :])
                 del inits[k]
                 before[again.name] = Unset(again.why)
-            del s.errors[errors:]  # said of types that were too narrow
+            s.forget(mistakes)  # said of types that were too narrow
             s.builder.rollback(mark)
             s.frame.declared = dict(declared)
             del s.frame.targets[targets:]
@@ -472,7 +486,7 @@ def _unrolled(s: Session, node: ast.For, items: Sequence[Operand]) -> bool:
         )
     name = _loop_name(s, node)
     env, mark, targets = dict(s.frame.env), s.builder.mark(), len(s.frame.targets)
-    declared, errors = dict(s.frame.declared), len(s.errors)
+    declared, mistakes = dict(s.frame.declared), s.mistakes()
     target = Target("unrolled", depth=s.builder.depth)
     try:
         return _spread(s, node, name, items, target)
@@ -480,7 +494,8 @@ def _unrolled(s: Session, node: ast.For, items: Sequence[Operand]) -> bool:
         if left.target is not target:
             raise
     s.frame.env, s.frame.declared = env, declared
-    del s.errors[errors:], s.frame.targets[targets:]
+    s.forget(mistakes)
+    del s.frame.targets[targets:]
     s.builder.rollback(mark)
 
     def lower(target: Target, inits: list[Value]) -> tuple[Value, ...]:

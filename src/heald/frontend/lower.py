@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import FunctionType, MappingProxyType
 
-from heald.diagnostics import CompileError, Diagnostic, Span
+from heald.diagnostics import CompileError, Diagnostic, InternalError, Span
 from heald.diagnostics.errors import collect
 from heald.frontend.blocks import shared_ops
 from heald.frontend.calls import call_builtin, call_overloads
@@ -142,8 +142,7 @@ def lower_kernel(
             s.builder.emit("return")
     except TooManyErrors:
         pass
-    if s.errors:
-        raise collect(s.errors)
+    _raise_mistakes(s)
     body = s.builder.close()
     _refuse_table_writes(s, body)
     try:
@@ -212,8 +211,7 @@ def lower_call(
         s.report(refused)
     except TooManyErrors:
         pass
-    if s.errors:
-        raise collect(s.errors)
+    _raise_mistakes(s)
     s.builder.emit("return", values)
     return Kernel(
         name,
@@ -224,6 +222,14 @@ def lower_call(
         MappingProxyType(s.names),
         span=s.builder.span,
     )
+
+
+def _raise_mistakes(s: Session) -> None:
+    """Refuse the kernel for every mistake that was found."""
+    if s.errors:
+        raise collect(s.errors)
+    if s.failures:
+        raise InternalError("a statement was left out and no reason given")
 
 
 def _results(s: Session, operand: Operand) -> tuple[Value, ...]:

@@ -144,6 +144,15 @@ class Session:
         if found is not None and not any(_same_mistake(found, other) for other in self.errors):
             self.errors.append(found)
 
+    def mistakes(self) -> tuple[int, int]:
+        """How much was reported so far, for :meth:`forget`."""
+        return self.failures, len(self.errors)
+
+    def forget(self, mistakes: tuple[int, int]) -> None:
+        """Drop what was reported since: it is lowered again, and reported again where it stays."""
+        self.failures = mistakes[0]
+        del self.errors[mistakes[1] :]
+
     # -- the two halves ----------------------------------------------------------------------------
 
     def expression(self, node: ast.expr) -> Operand:

@@ -387,3 +387,82 @@ def test_inverting_a_literal_bool_is_inverting_a_bool() -> None:
         True,
     )
     assert b.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("start", "update", "code"),
+    [
+        ("0.0", "x + nowhere", "H0301"),
+        ("1", "x / 2", "H0108"),
+        ("1.0", "wp.sin(x, 2.0)", "H0203"),
+        ("1.0", "x + wp.vec3()", "H0201"),
+        ("False", "x + (n > 0)", "H0201"),
+    ],
+)
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for i in range(n):",
+        "while n > i:",
+        "for i in wp.static(range(3)):",
+        "for j in range(n):\n                for i in range(n):",
+    ],
+)
+def test_a_mistake_in_what_a_loop_carries_is_reported(
+    loop: str, start: str, update: str, code: str
+) -> None:
+    """The loop was lowered again without the name, and its mistake and all its readers were left
+    out."""
+    text = refusal(
+        f"""
+        def k(a: wp.array(float), n: int):
+            i = 0
+            x = {start}
+            {loop}
+                    x = {update}
+            a[0] = float(x)
+        """
+    )
+    assert f"error[{code}]" in text
+    assert f"x = {update}" in text
+
+
+def test_a_mistake_before_continue_is_reported() -> None:
+    text = refusal(
+        """
+        def k(a: wp.array(float), n: int):
+            x = 0.0
+            for i in range(n):
+                if i == 1:
+                    x = x + nowhere
+                    continue
+                x = x + 1.0
+            a[0] = x
+        """
+    )
+    assert "error[H0301]" in text
+
+
+@pytest.mark.parametrize("returns", ["return y", "return y, y"])
+def test_a_wider_type_mends_what_a_loop_carries(returns: str) -> None:
+    """``x / 2`` is a mistake of int32, and none once ``x`` is found to be a float32: the name that
+    it sets is carried all the same, and the call of the function stays."""
+    kernel = """
+        @wp.func
+        def f(n: int):
+            x = 0
+            y = 1.0
+            for i in range(n):
+                y = y + x / 2
+                x = x + 0.5
+            if n > 100:
+                RETURNS
+            RETURNS
+
+        def k(a: wp.array(float), n: int):
+            a[0] = FIRST
+        """
+    first = "f(n)" if returns == "return y" else "f(n)[0]"
+    a = np.zeros(1, dtype=np.float32)
+    launch(kernel.replace("RETURNS", returns).replace("FIRST", first), a, 3)
+    assert a.tolist() == [1.75]
