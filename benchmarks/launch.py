@@ -24,7 +24,7 @@ import heald as wp
 from heald.api import launch as launching
 from heald.artifact import abi
 from heald.codegen import compile_object, has_entries, host_target
-from heald.codegen.load import load_object
+from heald.codegen.jit import load_object
 
 THREADS = 16
 FIGURES = {"wp.launch": 1000.0, "Launch.launch": 300.0}

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import os
 import pkgutil
 import subprocess
 import sys
@@ -43,6 +44,9 @@ def test_unknown_names_are_refused():
         wp.no_such_name  # noqa: B018
 
 
+_COMPILER = {"heald.frontend.lower", "heald.passes", "heald.ops", "heald.ir", "heald.codegen.emit"}
+
+
 def _modules_after(code):
     """Modules that a fresh process has loaded after ``code``."""
     script = f"import sys; {code}; print('\\n'.join(sys.modules))"
@@ -61,6 +65,40 @@ def test_importing_heald_loads_nothing_heavy():
 def test_defining_kernels_loads_no_solver_and_no_compiler():
     loaded = _modules_after("import heald as wp; wp.kernel, wp.array, wp.vec3, wp.zeros(3)")
     assert not {"z3", "typer", "rich", "PIL", "llvmlite"} & loaded
+    assert not _COMPILER & loaded
+
+
+_LAUNCH = """
+import sys
+import heald as wp
+
+@wp.kernel
+def scale(a: wp.array(dtype=float), s: float):
+    i = wp.tid()
+    a[i] = wp.sin(a[i]) * s
+
+wp.launch(scale, dim=4, inputs=[wp.zeros(4), 2.0])
+print("\\n".join(sys.modules))
+"""
+
+
+def test_launching_a_kernel_of_the_cache_loads_no_compiler(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(_LAUNCH, encoding="utf-8")
+    environment = {**os.environ, "HEALD_CACHE_DIR": str(tmp_path / "cache")}
+    environment.pop("HEALD_DEBUG", None)
+    first, second = (
+        subprocess.run(
+            [sys.executable, str(script)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        ).stdout.split()
+        for _ in range(2)
+    )
+    assert set(first) >= _COMPILER
+    assert not _COMPILER & set(second)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from unit.codegen.test_nvptx import PTXAS, assemble, check_exact
 
 import heald as wp
 from heald.codegen import ptx_text
-from heald.driver.variants import Choice
+from heald.driver.choice import Choice
 from heald.frontend import machine as m
 from heald.library.registry import Overload, Ulp, load_topics
 from heald.types import f32

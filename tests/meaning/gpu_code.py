@@ -21,7 +21,7 @@ from meaning.running import Left, _left, copied
 from heald.artifact import abi
 from heald.codegen import build, cuda_target, host_target
 from heald.codegen.compile import compile_object
-from heald.codegen.load import load_object
+from heald.codegen.jit import load_object
 from heald.codegen.nvptx import gpu_text
 from heald.interp import ArrayView
 from heald.ir import Kernel

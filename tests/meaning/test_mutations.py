@@ -16,7 +16,7 @@ import pytest
 from meaning.running import Left, Mismatch, compare, execute, interpret
 from unit.ops.cases import FUNCTIONS, Case, arguments, cases, operands
 
-from heald.driver.variants import lower_for_cpu
+from heald.driver.compiler import lower_for_cpu
 from heald.interp import ArrayView, Resource
 from heald.ir import Builder, Kernel, Op, Value, check, parse
 from heald.ops import TABLE, Handled

@@ -17,7 +17,7 @@ from heald.cli.builtins import (
     public_builtins,
     summary,
 )
-from heald.frontend.mismatch import result_text, signature_text
+from heald.frontend.signatures import result_text, signature_text
 from heald.library.registry import Builtin, Collective
 
 FOLDER = "builtins"

@@ -17,7 +17,7 @@ from heald.api.struct import StructValue, make_value, struct_leaves
 from heald.config import config
 from heald.diagnostics import Diagnostic, TypingError
 from heald.driver import compile_call
-from heald.frontend.mismatch import accepted
+from heald.frontend.signatures import accepted
 from heald.types import (
     Matrix,
     Quaternion,

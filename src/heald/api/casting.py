@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from heald.diagnostics import Diagnostic, TypingError
-from heald.ops.carriers import from_float64
 from heald.types import (
     Array,
     Scalar,
@@ -23,6 +22,7 @@ from heald.types import (
     numpy_dtype,
 )
 from heald.types.descriptors import Element, from_bfloat16, to_bfloat16
+from heald.types.rounding import from_float64
 
 NDArray = npt.NDArray[Any]
 

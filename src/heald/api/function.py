@@ -11,7 +11,7 @@ from heald.api.calls import HostCall
 from heald.api.edge import at_edge
 from heald.diagnostics import Diagnostic, TypingError
 from heald.frontend import own_signature, remember
-from heald.frontend.mismatch import accepted
+from heald.frontend.signatures import accepted
 
 _REGISTRY: dict[tuple[str, str], Function] = {}
 """Functions by module and qualified name, so that a second definition adds an overload."""

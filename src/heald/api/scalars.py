@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from heald.diagnostics import Diagnostic, TypingError
-from heald.ops.carriers import from_float64
 from heald.types import Scalar, b1, bf16, f32, f64, fits
 from heald.types.descriptors import from_bfloat16
+from heald.types.rounding import from_float64
 
 Number = bool | int | float
 

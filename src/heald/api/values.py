@@ -12,9 +12,9 @@ from typing import Any
 from heald.api.host_value import HostValue, set_operators, value_class
 from heald.api.scalars import describe
 from heald.diagnostics import Diagnostic, TypingError
-from heald.ir.structure import MAX_LEAVES
 from heald.types import (
     FLOATS,
+    MAX_LEAVES,
     Matrix,
     MatrixPattern,
     Quaternion,

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from itertools import groupby
 
 import heald
-from heald.frontend.mismatch import result_text, signature_text
+from heald.frontend.signatures import result_text, signature_text
 from heald.library.registry import (
     Accuracy,
     Below,

@@ -20,7 +20,7 @@ from heald.codegen.entry_text import (
     PROBE_TEAM,
     entry_text,
 )
-from heald.codegen.load import load_object
+from heald.codegen.jit import load_object
 from heald.codegen.target import host_target
 
 Enter = Callable[..., Any]

@@ -19,11 +19,11 @@ from heald.codegen.body import (
     THREAD,
     Body,
 )
+from heald.codegen.helpers import MAX_RANK
 from heald.codegen.writer import INVARIANT
 from heald.diagnostics import InternalError
 from heald.ir import Op
 
-MAX_RANK = 4
 _LOW, _RANK = 2 * MAX_RANK, 2 * MAX_RANK + 1
 """Words behind index and shape: the lower part of the key, and how many axes there are."""
 
@@ -148,67 +148,7 @@ def flag_allocas() -> list[str]:
     ]
 
 
-_ARGUMENTS = "ptr %header, i64 %thread, i1 %before, i64 %op, i64 %kind, i64 %rank, ptr %place"
 DECLARATION = "declare void @heald_fault(ptr, i64, i1, i64, i64, i64, ptr) #1"
-HELPER = f"""\
-define void @heald_fault({_ARGUMENTS}) #1 {{
-entry:
-  br i1 %before, label %done, label %first
-first:
-  %slot = getelementptr i8, ptr %header, i64 {abi.HEADER_FAULT}
-  %fault = load ptr, ptr %slot, align 8
-  %lock = getelementptr i8, ptr %fault, i64 {abi.FAULT_LOCK}
-  %counter = getelementptr i8, ptr %fault, i64 {abi.FAULT_COUNT}
-  %lowest = getelementptr i8, ptr %fault, i64 {abi.FAULT_THREAD}
-  %n = atomicrmw add ptr %counter, i64 1 monotonic
-  %known = load atomic i64, ptr %lowest monotonic, align 8
-  %lower = icmp slt i64 %thread, %known
-  br i1 %lower, label %take, label %done
-take:
-  %old = atomicrmw xchg ptr %lock, i64 1 acquire
-  %free = icmp eq i64 %old, 0
-  br i1 %free, label %held, label %take
-held:
-  %now = load atomic i64, ptr %lowest monotonic, align 8
-  %still = icmp slt i64 %thread, %now
-  br i1 %still, label %write, label %leave
-write:
-  store atomic i64 %thread, ptr %lowest monotonic, align 8
-  %p.op = getelementptr i8, ptr %fault, i64 {abi.FAULT_OP}
-  store i64 %op, ptr %p.op, align 8
-  %p.kind = getelementptr i8, ptr %fault, i64 {abi.FAULT_KIND}
-  store i64 %kind, ptr %p.kind, align 8
-  %p.rank = getelementptr i8, ptr %fault, i64 {abi.FAULT_RANK}
-  store i64 %rank, ptr %p.rank, align 8
-  br label %axis
-axis:
-  %k = phi i64 [ 0, %write ], [ %k1, %copy ]
-  %more = icmp slt i64 %k, %rank
-  br i1 %more, label %copy, label %leave
-copy:
-  %offset = shl i64 %k, 3
-  %from.index = getelementptr i64, ptr %place, i64 %k
-  %index = load i64, ptr %from.index, align 8
-  %p.index = getelementptr i8, ptr %fault, i64 {abi.FAULT_INDEX}
-  %to.index = getelementptr i8, ptr %p.index, i64 %offset
-  store i64 %index, ptr %to.index, align 8
-  %k.extent = add i64 %k, {MAX_RANK}
-  %from.extent = getelementptr i64, ptr %place, i64 %k.extent
-  %extent = load i64, ptr %from.extent, align 8
-  %p.extent = getelementptr i8, ptr %fault, i64 {abi.FAULT_SHAPE}
-  %to.extent = getelementptr i8, ptr %p.extent, i64 %offset
-  store i64 %extent, ptr %to.extent, align 8
-  %k1 = add i64 %k, 1
-  br label %axis
-leave:
-  store atomic i64 0, ptr %lock release, align 8
-  br label %done
-done:
-  ret void
-}}
-"""
-
-
 _ON_GPU = "ptr %fault, i64 %launch, i64 %high, ptr %place"
 _DEVICE = DEVICE_SCOPE + " monotonic"
 GPU_HELPER = f"""\

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from heald.artifact import Artifact
-from heald.codegen.load import load_object
+from heald.codegen.jit import load_object
 from heald.codegen.objects import undefined_symbols
 from heald.codegen.support import NAMES, addresses
 from heald.diagnostics import InternalError

@@ -9,7 +9,7 @@ unless asked.
 from __future__ import annotations
 
 from heald.artifact import Lanes, abi
-from heald.codegen import faults, printing, teams
+from heald.codegen import faults, teams
 from heald.codegen.aliases import Aliases
 from heald.codegen.body import (
     DEVICE_SCOPE,
@@ -20,6 +20,7 @@ from heald.codegen.body import (
 from heald.codegen.compile import assembly
 from heald.codegen.emit import thread_lines
 from heald.codegen.grid import LANES_BODY, emit_entry
+from heald.codegen.helpers import print_room
 from heald.codegen.locations import Locations, Places
 from heald.codegen.ranges import BODY, body_arguments
 from heald.codegen.target import Target, cuda_target
@@ -109,7 +110,7 @@ def gpu_text(
     if body.checked:
         parts.append(faults.GPU_HELPER)
     if body.prints:
-        parts.append(printing.helper(linkage=" internal", scope=DEVICE_SCOPE))
+        parts.append(print_room(linkage=" internal", scope=DEVICE_SCOPE))
     parts += [_ATTRIBUTES, *METADATA, *aliases.lines, *(debug.lines() if debug else ())]
     parts += body.loop_nodes
     return "\n".join(parts) + "\n"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heald.codegen.compile import compile_helper
-from heald.codegen.load import load_object
+from heald.codegen.jit import load_object
 from heald.codegen.target import host_target
 
 LAUNCHER = "heald_parallel"

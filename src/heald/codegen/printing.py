@@ -58,35 +58,3 @@ def _as_word(body: Body, value: Value) -> str:
 
 
 DECLARATION = "declare ptr @heald_print_room(ptr, i64) #1"
-
-
-def helper(*, linkage: str = "", scope: str = "") -> str:
-    """The function that takes room in a print buffer, with atomics of a scope."""
-    return f"""\
-define{linkage} ptr @heald_print_room(ptr %buffer, i64 %size) #1 {{
-entry:
-  %p.capacity = getelementptr i8, ptr %buffer, i64 {abi.PRINT_CAPACITY}
-  %capacity = load i64, ptr %p.capacity, align 8
-  %p.used = getelementptr i8, ptr %buffer, i64 {abi.PRINT_USED}
-  %first = load atomic i64, ptr %p.used{scope} monotonic, align 8
-  br label %try
-try:
-  %used = phi i64 [ %first, %entry ], [ %seen, %take ]
-  %end = add i64 %used, %size
-  %fits = icmp sle i64 %end, %capacity
-  br i1 %fits, label %take, label %full
-take:
-  %pair = cmpxchg ptr %p.used, i64 %used, i64 %end{scope} monotonic monotonic, align 8
-  %seen = extractvalue {{i64, i1}} %pair, 0
-  %taken = extractvalue {{i64, i1}} %pair, 1
-  br i1 %taken, label %room, label %try
-room:
-  %data = getelementptr i8, ptr %buffer, i64 {abi.PRINT_DATA}
-  %place = getelementptr i8, ptr %data, i64 %used
-  ret ptr %place
-full:
-  %p.dropped = getelementptr i8, ptr %buffer, i64 {abi.PRINT_DROPPED}
-  %n = atomicrmw add ptr %p.dropped, i64 1{scope} monotonic, align 8
-  ret ptr null
-}}
-"""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from heald.codegen import faults, printing
 from heald.codegen.compile import compile_helper
-from heald.codegen.load import load_object
+from heald.codegen.helpers import FAULT, LANES_FAULT, print_room
+from heald.codegen.jit import load_object
 from heald.codegen.target import host_target
-from heald.codegen.wide import checks
 
 NAMES = ("heald_fault", "heald_lanes_fault", "heald_print_room")
 """What objects of kernels may refer to."""
@@ -19,7 +18,7 @@ NAMES = ("heald_fault", "heald_lanes_fault", "heald_print_room")
 def _loaded() -> tuple[Mapping[str, int], object]:
     target = host_target()
     attributes = "attributes #1 = { noinline cold nounwind }"
-    parts = [target.header, faults.HELPER, checks.HELPER, printing.helper(), attributes]
+    parts = [target.header, FAULT, LANES_FAULT, print_room(), attributes]
     text = "\n".join([*parts, "!1 = !{}", ""])
     addresses, keepalive = load_object(compile_helper(text, target), NAMES)
     return dict(zip(NAMES, addresses, strict=True)), keepalive

@@ -9,17 +9,15 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+import heald.driver.compiler as compiler
 from heald.artifact import LaunchCondition
 from heald.artifact.serialise import from_plain, to_plain
-from heald.config import config
-from heald.driver.tracing import trace
-from heald.ir import Kernel, dump_kernels, load_kernels
-from heald.ops import TABLE
-from heald.passes import FRONT, Verdict, analyse_intervals, run_pipeline
-from heald.passes.layout import apart_condition, unit_condition
-from heald.passes.place_barriers import place_barriers
-from heald.passes.refuse_divergence import refuse_divergence
+
+if TYPE_CHECKING:
+    from heald.ir import Kernel
+    from heald.passes import Verdict
 
 _HEAD = struct.Struct("<HHIII")
 _FORMAT = 3
@@ -58,13 +56,9 @@ class Analysed:
         Raises:
             CompileError: some threads of every block miss a barrier (H0408).
         """
-        kernel = run_pipeline(wir, FRONT, check=config.check, trace=trace())
-        refuse_divergence(kernel)
-        kernel = run_pipeline(kernel, (place_barriers,), check=config.check, trace=trace())
-        intervals = analyse_intervals(kernel)
-        conditions = intervals.conditional, unit_condition(kernel), apart_condition(kernel)
-        made = cls(kernel.rank, *conditions, None)
-        made._kernel, made._verdicts = kernel, intervals.verdicts(kernel)
+        front = compiler.front_of(wir)
+        made = cls(front.kernel.rank, front.condition, front.layout, front.apart, None)
+        made._kernel, made._verdicts = front.kernel, front.verdicts
         return made
 
     @property
@@ -73,8 +67,7 @@ class Analysed:
         kernel = self._kernel
         if kernel is None:
             assert self._packed is not None
-            (kernel,) = load_kernels(self._packed, TABLE).kernels
-            self._kernel = kernel
+            kernel = self._kernel = compiler.unpacked(self._packed)
         return kernel
 
     @property
@@ -82,20 +75,19 @@ class Analysed:
         """What is proved of each obligation, by op id."""
         verdicts = self._verdicts
         if verdicts is None:
-            kernel = self.kernel
-            verdicts = self._verdicts = analyse_intervals(kernel).verdicts(kernel)
+            verdicts = self._verdicts = compiler.verdicts_of(self.kernel)
         return verdicts
 
     def pack(self) -> None:
         """Keep the WIR in its file form until it is asked for again."""
         if self._packed is None and self._kernel is not None:
-            self._packed = dump_kernels([self._kernel], metadata={})
+            self._packed = compiler.packed(self._kernel)
         self._kernel = self._verdicts = None
 
     def to_bytes(self) -> bytes:
         """The whole as bytes."""
         if self._packed is None:
-            self._packed = dump_kernels([self.kernel], metadata={})
+            self._packed = compiler.packed(self.kernel)
         conditions = self.condition, self.layout, self.apart
         texts = [json.dumps(to_plain(c)).encode() for c in conditions]
         return _HEAD.pack(_FORMAT, self.rank, *map(len, texts)) + b"".join(texts) + self._packed

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from heald.codegen import entry_symbol, ptx_text
+from heald.driver.choice import Choice
+from heald.driver.compiler import widen_for_gpu
 from heald.driver.gpu import architecture_of
 from heald.driver.program import Program
-from heald.driver.variants import Choice, widen_for_gpu
 from heald.runtime.cuda import assemble, discover, resource_report
 
 _DEFAULT = "sm_90"

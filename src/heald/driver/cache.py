@@ -20,7 +20,10 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType
+from typing import TYPE_CHECKING
 
+import heald.codegen as codegen
+import heald.driver.compiler as compiler
 from heald.artifact import Artifact, LaunchCondition
 from heald.artifact.serialise import (
     SourceMap,
@@ -32,15 +35,17 @@ from heald.artifact.serialise import (
     to_plain,
     with_source_map,
 )
-from heald.codegen import Target, compile_object, parameter_names, sites_of
-from heald.codegen.compile import set_object_cache
+from heald.codegen import Target
+from heald.codegen.compile import compile_object, set_object_cache
 from heald.config import config
 from heald.driver.analysed import Analysed
 from heald.driver.cache_captures import describe_kernel
 from heald.driver.cache_keys import code_identity, make_key
 from heald.driver.cache_store import Store, note, open_store
-from heald.ir import Kernel, code_hash
 from heald.types import Type
+
+if TYPE_CHECKING:
+    from heald.ir import Kernel
 
 _KEY_SIZE = 64
 
@@ -124,12 +129,12 @@ def _find_or_make(store: Store, recipe: Recipe) -> tuple[str, Artifact]:
     """The key of a variant's code, and its artifact."""
     guarded = recipe.guarded()
     condition = json.dumps(to_plain(recipe.condition))
-    key = make_key("code", code_hash(guarded), recipe.name, condition, code_identity())
+    key = make_key("code", compiler.content_of(guarded), recipe.name, condition, code_identity())
     data = store.get("code", key)
     kernel = recipe.lower(guarded)
     if data is not None:
         try:
-            places = SourceMap(parameter_names(kernel), sites_of(kernel))
+            places = SourceMap(codegen.parameter_names(kernel), codegen.sites_of(kernel))
             return key, with_source_map(decode_code(data), places)
         except Unreadable as error:
             note(f"code {key}: {error}")

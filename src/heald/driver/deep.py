@@ -6,10 +6,12 @@ import contextvars
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from heald.diagnostics import CompileError, Diagnostic, Span
-from heald.ir import Kernel
+
+if TYPE_CHECKING:
+    from heald.ir import Kernel
 
 T = TypeVar("T")
 

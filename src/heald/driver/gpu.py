@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+import heald.codegen as codegen
+import heald.driver.compiler as compiler
 from heald.artifact import Artifact, Fault, LaunchCondition, PrintFormat, Site, fault_error
-from heald.codegen import build, cuda_architecture, cuda_target
+from heald.codegen import cuda_architecture, cuda_target
 from heald.diagnostics import Diagnostic, KernelFault, LaunchError
 from heald.driver.arguments import Argument, ArrayArgument, thread_coordinates
 from heald.driver.prints import print_records
-from heald.driver.variants import widen_for_gpu
-from heald.ir import Kernel
 from heald.runtime import Device, PrintOutput, is_aligned, packer_of
 from heald.runtime.cuda import (
     CudaCode,
@@ -25,6 +26,9 @@ from heald.runtime.cuda import (
     register,
 )
 from heald.types import align_of
+
+if TYPE_CHECKING:
+    from heald.ir import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +94,9 @@ def compile_for_gpu(lowered: Kernel, condition: LaunchCondition, device: Device)
         DeviceError: the GPU is too old.
     """
     arch = architecture_of(device)
-    wide = widen_for_gpu(lowered)
+    wide = compiler.widen_for_gpu(lowered)
     target = cuda_target(arch)
-    artifact = build(lowered, target, wide=wide, condition=condition, around=passing_turn())
+    artifact = codegen.build(lowered, target, wide=wide, condition=condition, around=passing_turn())
     return replace(artifact, code=assemble_on(gpu_of(device), artifact.code, arch))
 
 

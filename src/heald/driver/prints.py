@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from heald.artifact import PrintFormat, PrintRecord
-from heald.ops import conversions_of
 from heald.types import BY_NAME
 
 _CHARACTERS = sys.maxunicode + 1
@@ -35,7 +35,7 @@ def _write(text: str) -> None:
 
 
 def _text(form: PrintFormat, values: Sequence[bool | int | float]) -> str:
-    letters = conversions_of(form.text)
+    letters = import_module("heald.ops").conversions_of(form.text)
     assert letters is not None, "the type rule of printf looked at it"
     shown = tuple(map(_shown, values, form.kinds, letters))
     return form.text % shown

@@ -11,21 +11,17 @@ from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import heald.codegen as codegen
+import heald.driver.compiler as compiler
 import heald.interp as interp
 from heald.artifact import Access, Artifact, LaunchCondition, Symbol
-from heald.codegen import (
-    LoadedCode,
-    Report,
-    formats_of,
-    load,
-    parallel_launcher,
-    sites_of,
-)
+from heald.codegen import LoadedCode, Report, load, parallel_launcher
 from heald.config import config
 from heald.diagnostics import KernelFault
 from heald.driver.analysed import Analysed
 from heald.driver.arguments import Argument, look_up, settle, thread_count
 from heald.driver.cache import ProgramCache, Recipe
+from heald.driver.choice import Choice
 from heald.driver.deep import deeply, is_deep, with_room
 from heald.driver.gpu import (
     GpuVariant,
@@ -38,13 +34,6 @@ from heald.driver.gpu import (
 )
 from heald.driver.hints import add_making_time
 from heald.driver.prints import print_records
-from heald.driver.simulation import simulated_resources
-from heald.driver.strict import require_proofs
-from heald.driver.variants import Choice, compile_variant, lower_for_cpu, lower_for_gpu, widen
-from heald.ir import Kernel
-from heald.passes import guard
-from heald.passes.contracts import settle_contracts
-from heald.passes.layout import assume_apart, assume_unit
 from heald.runtime import (
     CPU,
     Device,
@@ -62,6 +51,7 @@ from heald.types import leaf_path
 
 if TYPE_CHECKING:
     from heald.driver.verify_strict import StrictGate
+    from heald.ir import Kernel
     from heald.proof.contracts import Promises
 
 
@@ -153,26 +143,28 @@ class Program:
             return self._guarded[bounds]
 
     def _guard(self, bounds: bool) -> Kernel:
-        proofs = self._analysed.verdicts
-        guarded = guard(self.wir, proofs=proofs, bounds=bounds, safety=self.safety)
-        return settle_contracts(guarded, check=self.checks_contracts)
+        return compiler.guarded(
+            self.wir,
+            self._analysed.verdicts,
+            bounds=bounds,
+            safety=self.safety,
+            check_contracts=self.checks_contracts,
+        )
 
     def lowered(self, choice: Choice) -> Kernel:
         """What the scalar code generator for CPUs takes."""
-        return lower_for_cpu(self._checked(choice))
+        return compiler.lower_for_cpu(self._checked(choice))
 
     def lowered_for_gpu(self, choice: Choice, arch: str) -> Kernel:
         """What the code generator for GPUs takes."""
-        return lower_for_gpu(self._checked(choice), arch, floats=self._warp_reduce)
+        return compiler.lower_for_gpu(self._checked(choice), arch, floats=self._warp_reduce)
 
     def widened(self, choice: Choice) -> Kernel:
         """What the code generator for vectors takes; its attributes say how wide, or why not."""
-        return widen(self.lowered(choice))
+        return compiler.widen(self.lowered(choice))
 
     def _checked(self, choice: Choice) -> Kernel:
-        kernel = self._guard(choice.bounds)
-        kernel = assume_unit(kernel) if choice.unit else kernel
-        return assume_apart(kernel) if choice.apart else kernel
+        return compiler.assume(self._guard(choice.bounds), choice)
 
     def variant(self, choice: Choice) -> Variant:
         """Compiled code, made on first demand.
@@ -224,15 +216,19 @@ class Program:
         def compile_kernel(kernel: Kernel) -> Artifact:
             if device.is_cuda:
                 return compile_for_gpu(kernel, condition, device)
-            return compile_variant(kernel, condition)
+            return compiler.compile_variant(kernel, condition)
 
         name = f"{target_name(device)} {choice.name}" if device.is_cuda else choice.name
-        make = lower_for_cpu
         if device.is_cuda:
             name += " floats by warp" * self._warp_reduce
-            arch = architecture_of(device)
-            make = partial(lower_for_gpu, arch=arch, floats=self._warp_reduce)
-        return Recipe(name, condition, lambda: self._checked(choice), make, compile_kernel)
+
+        def lower(kernel: Kernel) -> Kernel:
+            if device.is_cuda:
+                arch = architecture_of(device)
+                return compiler.lower_for_gpu(kernel, arch, floats=self._warp_reduce)
+            return compiler.lower_for_cpu(kernel)
+
+        return Recipe(name, condition, lambda: self._checked(choice), lower, compile_kernel)
 
     def prepare(self) -> None:
         """Compile the variants for dense arrays that do not overlap, for the current device; for a
@@ -380,7 +376,9 @@ class Program:
             raise unchecked
         if not gate.faults.isdisjoint(missing):
             holds = self.condition.holds(lambda symbol: look_up(arguments, dims, symbol))
-            require_proofs(self.guarded(bounds=holds), self.describe_condition())
+            import_module("heald.driver.strict").require_proofs(
+                self.guarded(bounds=holds), self.describe_condition()
+            )
         raise gate.refuse(dims, arguments, missing, block_dim)
 
     def _strict_gate(self) -> StrictGate:
@@ -454,7 +452,7 @@ class Program:
     ) -> None:
         kernel = self.guarded(bounds=False)
         given = [argument.simulated() for argument in arguments]
-        resources = simulated_resources(kernel, device)
+        resources = import_module("heald.driver.simulation").simulated_resources(kernel, device)
         unchecked = self.safety == "unchecked"
 
         def simulate() -> interp.Outcome:
@@ -468,9 +466,9 @@ class Program:
             )
 
         outcome = with_room(simulate) if is_deep(kernel) else simulate()
-        print_records(outcome.printed, formats_of(kernel), "")
+        print_records(outcome.printed, codegen.formats_of(kernel), "")
         for fault in outcome.faults:
-            raise error_of(fault, sites_of(kernel), dims, self.name)
+            raise error_of(fault, codegen.sites_of(kernel), dims, self.name)
 
     def error_of(self, report: bytes) -> KernelFault:
         """The exception for a report of a launch entry (``codegen.entry``)."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import heald.driver.compiler as compiler
+import heald.frontend as frontend
 import heald.interp as interp
 from heald.codegen import host_target, parallel_launcher
 from heald.config import config
@@ -14,18 +16,12 @@ from heald.driver.cache import analyse
 from heald.driver.deep import deeply
 from heald.driver.program import Program
 from heald.driver.tracing import show_source
-from heald.frontend import (
-    Options,
-    lower_call,
-    lower_kernel,
-    parameter_contracts,
-    read_source,
-)
-from heald.ir import Kernel, check
+from heald.frontend import Options, parameter_contracts, read_source
 from heald.library.registry import load_topics, lookup
-from heald.ops import TABLE
-from heald.passes import FRONT, run_pipeline
 from heald.types import Type, i64
+
+if TYPE_CHECKING:
+    from heald.ir import Kernel
 
 
 def resolve(name: str) -> Any:
@@ -51,9 +47,8 @@ def compile_program(
     contracts = parameter_contracts(function)
 
     def lower() -> Kernel:
-        wir = lower_kernel(function, types, resolve, options, name=name)
-        if config.check:
-            check(wir, TABLE)
+        wir = frontend.lower_kernel(function, types, resolve, options, name=name)
+        wir = compiler.structured(wir)
         if any(contracts):
             import_module("heald.driver.contracts").check_access(wir, contracts, function)
         return wir
@@ -90,8 +85,8 @@ def compile_call(
     """
 
     def compiled() -> tuple[interp.Closure, tuple[Type, ...]]:
-        kernel = lower_call(name, functions, types, resolve, _options_of_host())
-        kernel = run_pipeline(kernel, FRONT, check=config.check)
+        kernel = frontend.lower_call(name, functions, types, resolve, _options_of_host())
+        kernel = compiler.run_front(kernel)
         return interp.compile_closure(kernel), kernel.results
 
     return deeply(compiled, name)
@@ -106,7 +101,9 @@ def result_types(
         CompileError: no overload fits, or its body has mistakes.
     """
     options = _options_of_host()
-    return deeply(lambda: lower_call(name, functions, types, resolve, options).results, name)
+    return deeply(
+        lambda: frontend.lower_call(name, functions, types, resolve, options).results, name
+    )
 
 
 def _options_of_host() -> Options:
@@ -115,7 +112,9 @@ def _options_of_host() -> Options:
 
 
 def warm_up() -> None:
-    """Load what every first compilation needs: LLVM, the builtins, the threads."""
+    """Load what every first compilation needs: its steps, LLVM, the builtins, the threads."""
+    for steps in ("frontend.lower", "driver.compiler.front", "driver.compiler.variants"):
+        import_module(f"heald.{steps}")
     load_topics()
     host_target()
     parallel_launcher()

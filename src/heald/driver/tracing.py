@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 from heald.config import config
 from heald.driver.cache_captures import describe_kernel
 from heald.frontend import read_source
-from heald.ir import Kernel, to_text
+
+if TYPE_CHECKING:
+    from heald.ir import Kernel
 
 
 def trace() -> Callable[[str, Kernel], None] | None:
@@ -19,7 +23,8 @@ def trace() -> Callable[[str, Kernel], None] | None:
 
 
 def _show(name: str, kernel: Kernel) -> None:
-    sys.stderr.write(f"; {kernel.name} after {name}\n{to_text(kernel)}\n")
+    text = import_module("heald.ir").to_text(kernel)
+    sys.stderr.write(f"; {kernel.name} after {name}\n{text}\n")
 
 
 def report_changes(function: FunctionType, before: object) -> object:

@@ -1,18 +1,22 @@
 """Python source to WIR: names, types, overloads, inlining, SSA, contraction.  See
 ``docs/language.md``."""
 
-from heald.frontend.dependencies import captured_value, outline_of, results_of, signature_of
-from heald.frontend.lower import (
-    lower_call,
-    lower_kernel,
-    parameter_contracts,
-    parameter_patterns,
-    parameter_places,
-)
-from heald.frontend.machine import intrinsic
-from heald.frontend.session import Options, Resolver
-from heald.frontend.sources import own_signature, read_source, remember
-from heald.frontend.tables import captured_tables, table_type
+from typing import TYPE_CHECKING
+
+from heald.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from heald.frontend.dependencies import captured_value, outline_of, results_of, signature_of
+    from heald.frontend.lower import lower_call, lower_kernel
+    from heald.frontend.machine import intrinsic
+    from heald.frontend.options import Options, Resolver
+    from heald.frontend.parameters import (
+        parameter_contracts,
+        parameter_patterns,
+        parameter_places,
+    )
+    from heald.frontend.sources import own_signature, read_source, remember
+    from heald.frontend.tables import captured_tables, table_type
 
 __all__ = [
     "Options",
@@ -33,3 +37,16 @@ __all__ = [
     "signature_of",
     "table_type",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "dependencies": "captured_value outline_of results_of signature_of",
+        "lower": "lower_call lower_kernel",
+        "machine": "intrinsic",
+        "options": "Options Resolver",
+        "parameters": "parameter_contracts parameter_patterns parameter_places",
+        "sources": "own_signature read_source remember",
+        "tables": "captured_tables table_type",
+    },
+)

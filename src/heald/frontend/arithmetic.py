@@ -15,11 +15,23 @@ from heald.frontend.conversions import (
     meet,
     meeting_type,
 )
-from heald.frontend.operands import Literal, Refused, describe, describe_type
+from heald.frontend.operands import Literal, Refused, describe
 from heald.frontend.scan import is_product
 from heald.frontend.session import Session
 from heald.ir import Value
-from heald.types import Array, Scalar, Struct, Type, array_like, b1, can_widen, f32, f64, u8
+from heald.types import (
+    Array,
+    Scalar,
+    Struct,
+    Type,
+    array_like,
+    b1,
+    can_widen,
+    describe_type,
+    f32,
+    f64,
+    u8,
+)
 
 Number = Value | Literal
 

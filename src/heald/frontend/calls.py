@@ -20,7 +20,7 @@ from heald.frontend.inlining import inline
 from heald.frontend.intrinsics import INTRINSICS, PYTHON, Arguments
 from heald.frontend.machine import MachineOp
 from heald.frontend.machine_calls import call_machine_op
-from heald.frontend.mismatch import no_overload, pattern_of
+from heald.frontend.mismatch import no_overload
 from heald.frontend.operands import (
     Binding,
     Literal,
@@ -31,6 +31,7 @@ from heald.frontend.operands import (
     describe,
 )
 from heald.frontend.session import Session
+from heald.frontend.signatures import pattern_of
 from heald.frontend.sources import ParameterSource, parameters_of
 from heald.ir import Value
 from heald.types import (

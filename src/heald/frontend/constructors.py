@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heald.frontend.conversions import convert, widen
 from heald.frontend.intrinsics import Arguments
-from heald.frontend.operands import Literal, Operand, Refused, describe, describe_type
+from heald.frontend.operands import Literal, Operand, Refused, describe
 from heald.frontend.session import Session, near_miss
 from heald.ir import Value
 from heald.types import (
@@ -18,6 +18,7 @@ from heald.types import (
     Type,
     Vector,
     array_leaves,
+    describe_type,
     leaves,
 )
 

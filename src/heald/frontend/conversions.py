@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from heald.frontend.operands import Literal, Refused, describe, describe_type, spell
+from heald.frontend.operands import Literal, Refused, describe, spell
 from heald.frontend.session import Session
 from heald.ir import Value
 from heald.types import (
@@ -18,6 +18,7 @@ from heald.types import (
     Vector,
     b1,
     can_widen,
+    describe_type,
     f32,
     f64,
     fits,

@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from heald.diagnostics import CompileError
-from heald.frontend.returns import result_patterns
+from heald.frontend.signatures import result_patterns
 from heald.frontend.sources import (
     Definition,
     declared_parameters,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heald.frontend.conversions import convert
-from heald.frontend.operands import Literal, Operand, Several, Static, describe, describe_type
+from heald.frontend.operands import Literal, Operand, Several, Static, describe
 from heald.frontend.session import Session
 from heald.ir import Value
 from heald.types import (
@@ -16,6 +16,7 @@ from heald.types import (
     Scalar,
     array_like,
     as_indexed,
+    describe_type,
     i64,
     indexed_array,
 )

@@ -19,7 +19,6 @@ from heald.frontend.operands import (
     Shape,
     Static,
     describe,
-    describe_type,
     spell,
 )
 from heald.frontend.session import Session, near_miss
@@ -36,6 +35,7 @@ from heald.types import (
     array_like,
     as_concrete,
     b1,
+    describe_type,
     f32,
     f64,
     leaves,

@@ -24,14 +24,13 @@ from heald.frontend.operands import (
     Unset,
     default_text,
     describe,
-    describe_type,
 )
 from heald.frontend.places import is_element
 from heald.frontend.scan import assigned_names, has_break
 from heald.frontend.session import Session
 from heald.frontend.sources import parameters_of
 from heald.ir import Effect, Region, Value, region_effects
-from heald.types import Scalar, Type, as_type, b1, i32, i64
+from heald.types import Scalar, Type, as_type, b1, describe_type, i32, i64
 from heald.types.promotion import index_type
 
 _MAX_STATIC_TRIPS = 1024

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
-from heald.ops import TABLE
-
 
 @dataclass(frozen=True, slots=True)
 class MachineOp:
@@ -25,6 +23,8 @@ class MachineOp:
 
 
 def __getattr__(name: str) -> MachineOp:
+    from heald.ops import TABLE  # noqa: PLC0415 - the table comes with the compiler
+
     if name in TABLE:
         return MachineOp(name)
     raise AttributeError(f"there is no machine op {name!r}")

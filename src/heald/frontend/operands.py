@@ -10,28 +10,14 @@ from typing import Any
 from heald.diagnostics import Diagnostic, Span
 from heald.ir import Value
 from heald.types import (
-    Array,
-    Matrix,
-    Quaternion,
     Scalar,
     Struct,
-    Transform,
     Type,
-    Vector,
     as_concrete,
-    as_indexed,
     b1,
-    f16,
+    describe_type,
     f32,
-    f64,
-    i8,
-    i16,
     i32,
-    i64,
-    u8,
-    u16,
-    u32,
-    u64,
 )
 
 
@@ -203,26 +189,6 @@ def spell(value: bool | int | float) -> str:
     return repr(value)
 
 
-def describe_type(t: Type) -> str:
-    """A type as users write it: ``float32``, ``vec3``, ``array(dtype=vec3, ndim=2)``."""
-    match t:
-        case Scalar():
-            return t.public
-        case Vector(dtype, length) if 2 <= length <= 4 and dtype in _SUFFIX:
-            return f"vec{length}{_SUFFIX[dtype]}"
-        case Matrix(dtype, rows, cols) if 2 <= rows <= 4 and rows == cols and dtype in _SUFFIX:
-            return f"mat{rows}{cols}{_SUFFIX[dtype]}"
-        case Quaternion(dtype) | Transform(dtype) if dtype in _SUFFIX:
-            return ("quat" if isinstance(t, Quaternion) else "transform") + _SUFFIX[dtype]
-        case Struct(name):
-            indexed = as_indexed(t)
-            return name if indexed is None else indexed.spell(describe_type(indexed.dtype))
-        case Array(dtype, ndim, space):
-            kind = "array" if space == "global" else f"{space} array"
-            return f"{kind}(dtype={describe_type(dtype)}, ndim={ndim})"
-    return repr(t).removeprefix("heald.")
-
-
 def default_text(t: Type) -> str:
     """How users write the zero of a type."""
     if isinstance(t, Scalar) and t in _ZERO:
@@ -230,6 +196,4 @@ def default_text(t: Type) -> str:
     return f"{describe_type(t)}()" if isinstance(t, Struct) else f"wp.{describe_type(t)}()"
 
 
-_SUFFIX = {f32: "", f64: "d", f16: "h", i32: "i", i64: "l", i16: "s", i8: "b", u8: "ub", u16: "us"}
-_SUFFIX |= {u32: "ui", u64: "ul"}
 _ZERO = {f32: "0.0", i32: "0", b1: "False"}

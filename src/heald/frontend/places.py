@@ -28,7 +28,6 @@ from heald.frontend.operands import (
     Shape,
     Static,
     describe,
-    describe_type,
 )
 from heald.frontend.session import Session, near_miss
 from heald.ir import Value
@@ -45,6 +44,7 @@ from heald.types import (
     Vector,
     array_like,
     as_indexed,
+    describe_type,
     i64,
     leaves,
 )

@@ -4,33 +4,16 @@ from __future__ import annotations
 
 import ast
 import typing
-from types import FunctionType
 from typing import Any
 
 from heald.diagnostics import Span
 from heald.frontend.conversions import widen
-from heald.frontend.mismatch import pattern_text
 from heald.frontend.operands import Literal, Operand, Several, Static, describe
 from heald.frontend.session import Session
+from heald.frontend.signatures import pattern_text, result_patterns
 from heald.frontend.sources import declared_result
 from heald.ir import Value
-from heald.types import Array, Pattern, Scalar, TypeClass, as_type, can_widen, fits, match_pattern
-
-
-def result_patterns(function: FunctionType) -> tuple[Pattern | None, ...] | None:
-    """The annotated types of what a function gives, None for what is no type; None for a function
-    that says nothing."""
-    declared = declared_result(function)
-    if declared is None or declared.problem:
-        return None
-    annotation = declared.annotation
-    if annotation is None or annotation is type(None):
-        return ()
-    if typing.get_origin(annotation) is tuple:
-        return tuple(as_type(part) for part in typing.get_args(annotation))
-    if isinstance(annotation, tuple):
-        return tuple(as_type(part) for part in annotation)
-    return (as_type(annotation),)
+from heald.types import Array, Pattern, Scalar, TypeClass, can_widen, fits, match_pattern
 
 
 def as_declared(s: Session, node: ast.AST | Span, operand: Operand) -> Operand:

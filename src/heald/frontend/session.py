@@ -23,10 +23,11 @@ from heald.frontend.operands import (
     describe,
     is_foreign,
 )
+from heald.frontend.options import Options, Resolver
 from heald.ir import Builder, Value
 from heald.ir.builder import round_constant
 from heald.ops import TABLE
-from heald.types import Scalar, Type, array_like, i32, literal_type
+from heald.types import Scalar, Type, array_like, literal_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,29 +35,7 @@ if TYPE_CHECKING:
     from heald.frontend.sources import FunctionSource
     from heald.ir.core import Op
 
-Resolver = Callable[[str], Any]
-"""Gives the object that holds the overloads of a builtin (``__heald_overloads__``), or None."""
-
 MAX_ERRORS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a specialisation is compiled for.
-
-    Attributes:
-        index: type of ``tid()``, ``a.shape[k]`` and the default of ``range``: i32, or i64 where a
-            launch dim or an extent reaches 2^31.
-        strict_fp: emit no fma.
-        fast_math: call the fast overloads of float32 functions, divide float32 by one.
-        warp_reduce: on GPUs let the threads of a warp add up floats that all of them add to one
-            element, which rounds in another order.
-    """
-
-    index: Scalar = i32
-    strict_fp: bool = False
-    fast_math: bool = False
-    warp_reduce: bool = False
 
 
 @dataclass(slots=True)

@@ -29,7 +29,6 @@ from heald.frontend.operands import (
     Target,
     Unset,
     describe,
-    describe_type,
 )
 from heald.frontend.places import (
     ElementRoot,
@@ -43,7 +42,7 @@ from heald.frontend.returns import as_declared
 from heald.frontend.scan import assigned_names, is_docstring
 from heald.frontend.session import MAX_ERRORS, Session
 from heald.ir import Op, Value
-from heald.types import Array, Type, Vector, array_like, as_concrete
+from heald.types import Array, Type, Vector, array_like, as_concrete, describe_type
 
 _ATOMIC = {"+": "add", "-": "sub", "&": "and", "|": "or", "^": "xor"}
 _WHY_NOT = {

@@ -1,11 +1,11 @@
 """The reference interpreter, which defines WIR, in numpy; and host calls of library functions.
 
-Its modules are loaded when one of these names is first asked for: programs that only compile need
-none of them.
+Programs that only compile need none of its modules.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from heald.lazy import lazy_names
 
 if TYPE_CHECKING:
     from heald.interp.closure import Closure, compile_closure
@@ -22,18 +22,13 @@ __all__ = [
     "run",
     "run_serial",
 ]
-_PLACES = {
-    "closure": "Closure compile_closure",
-    "machine": "Outcome run run_serial",
-    "memory": "ArrayView",
-    "resources": "Resource",
-}
-_MODULE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'heald.interp' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"heald.interp.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "closure": "Closure compile_closure",
+        "machine": "Outcome run run_serial",
+        "memory": "ArrayView",
+        "resources": "Resource",
+    },
+)

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from functools import cache
 
 from heald.ir.core import Op
-from heald.ir.structure import ATOMICS, MAX_LEAVES, MAX_RANK, TypeRule
+from heald.ir.structure import ATOMICS, MAX_RANK, TypeRule
 from heald.types import (
+    MAX_LEAVES,
     SCALARS,
     Array,
     Leaf,

@@ -166,8 +166,6 @@ _OPS = (
 
 MAX_RANK = 4
 """Most axes of a launch and of an array; fault records have room for as many."""
-MAX_LEAVES = 4096
-"""Most leaves of a composite: a value is that many machine words."""
 MAX_NESTING = 200
 """Most regions around an op, and most calls in an inlining chain."""
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from heald.ir import Op, Value
-from heald.types import Scalar, bf16, f16, f32, f64
-from heald.types.descriptors import from_bfloat16, to_bfloat16, to_float32_odd
+from heald.types import Scalar
 
 _UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
@@ -59,24 +58,3 @@ def as_unsigned(t: Scalar, x: Any) -> Any:
 def as_signed(t: Scalar, x: Any) -> Any:
     """The bits of an integer as a signed integer of the same width."""
     return x.view(_SIGNED[t.bits])
-
-
-def widen(t: Scalar, x: Any) -> Any:
-    """A float as one to compute on: 16-bit ones as float32 (exact), others as they are."""
-    if t is f16:
-        return x.astype(np.float32)
-    return from_bfloat16(x) if t is bf16 else x
-
-
-def narrow(t: Scalar, x: Any) -> Any:
-    """A float of ``widen``'s dtype in the carrier of ``t``, rounded to nearest even."""
-    if t is f16:
-        return x.astype(np.float16)
-    return to_bfloat16(x) if t is bf16 else x
-
-
-def from_float64(t: Scalar, x: Any) -> Any:
-    """A float64 in the carrier of the float type ``t``, rounded once to nearest even."""
-    if t is f64:
-        return x
-    return x.astype(np.float32) if t is f32 else narrow(t, to_float32_odd(x))

@@ -8,10 +8,11 @@ import numpy as np
 
 from heald.ir import Effect, Op
 from heald.ops import lowering
-from heald.ops.carriers import as_signed, as_unsigned, operand_type, quiet, widen
+from heald.ops.carriers import as_signed, as_unsigned, operand_type, quiet
 from heald.ops.definition import Emit, NoAdjoint, OpDef, define, encoded_as
 from heald.ops.rules import compares
 from heald.types import FLOATS, INTEGERS, Scalar, b1
+from heald.types.rounding import widen
 
 _RELATIONS = {
     "eq": np.equal,

@@ -9,17 +9,7 @@ import numpy as np
 
 from heald.ir import Builder, Effect, Op, Value
 from heald.ops import lowering
-from heald.ops.carriers import (
-    as_signed,
-    as_unsigned,
-    choose,
-    from_float64,
-    narrow,
-    operand_type,
-    quiet,
-    result_type,
-    widen,
-)
+from heald.ops.carriers import as_signed, as_unsigned, choose, operand_type, quiet, result_type
 from heald.ops.definition import (
     Adjoint,
     Emit,
@@ -32,6 +22,7 @@ from heald.ops.definition import (
 )
 from heald.ops.rules import converts
 from heald.types import Scalar, b1, bf16, f32, f64
+from heald.types.rounding import from_float64, narrow, widen
 
 Pairs = Callable[[Scalar, Scalar], bool]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from heald.ir import Builder, Effect, Op, Value
 from heald.ops import lowering
-from heald.ops.carriers import choose, narrow, operand_type, quiet, result_type, widen
+from heald.ops.carriers import choose, operand_type, quiet, result_type
 from heald.ops.definition import (
     Adjoint,
     Emit,
@@ -26,6 +26,7 @@ from heald.ops.fused import fused_multiply_add
 from heald.ops.lowering import rounded_instruction, rounded_intrinsic
 from heald.ops.rules import uniform
 from heald.types import FLOATS, Scalar, bf16, f32, f64, u16
+from heald.types.rounding import narrow, widen
 
 Gradients = tuple[Value | None, ...]
 

@@ -12,6 +12,7 @@ from heald.types.descriptors import (
     BY_NAME,
     FLOATS,
     INTEGERS,
+    MAX_LEAVES,
     SCALARS,
     Array,
     Composite,
@@ -62,6 +63,7 @@ from heald.types.generic import (
 from heald.types.indexed import IndexedArray, array_like, as_indexed, indexed_array
 from heald.types.layout import align_of, leaf_offsets, numpy_dtype, parameter_layout, size_of
 from heald.types.promotion import can_widen, fits, join, literal_type
+from heald.types.words import describe_type
 
 _PUBLISHED: dict[str, Any] = {}
 
@@ -84,6 +86,7 @@ __all__ = [
     "FLOATS",
     "INT",
     "INTEGERS",
+    "MAX_LEAVES",
     "SCALAR",
     "SCALARS",
     "Anything",
@@ -121,6 +124,7 @@ __all__ = [
     "bf16",
     "can_widen",
     "contract_of",
+    "describe_type",
     "f16",
     "f32",
     "f64",

@@ -104,6 +104,9 @@ f64 = Scalar("f64", "f", 64, "float64")
 SCALARS: tuple[Scalar, ...] = (b1, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64)
 INTEGERS: tuple[Scalar, ...] = tuple(t for t in SCALARS if t.is_integer)
 FLOATS: tuple[Scalar, ...] = tuple(t for t in SCALARS if t.is_float)
+MAX_LEAVES = 4096
+"""Most leaves of a composite: a value is that many machine words."""
+
 ARITHMETIC: tuple[Scalar, ...] = INTEGERS + FLOATS
 BY_NAME: dict[str, Scalar] = {t.name: t for t in SCALARS}
 

@@ -10,7 +10,7 @@ from heald.artifact import Access, Artifact, LaunchCondition, LinearTerm, PrintF
 from heald.codegen import build, host_target
 from heald.codegen.access import estimate_work, is_uneven, parameter_access
 from heald.diagnostics import InternalError
-from heald.driver.variants import Choice
+from heald.driver.choice import Choice
 from heald.ir import Kernel, Value
 from heald.passes.array_roots import array_roots
 from heald.types import Array, Struct, Vector, b1, f32, f64, i32, u32, u64

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heald.codegen import assembly, compile_object, host_target, optimised_text
-from heald.codegen.load import load_object
+from heald.codegen.jit import load_object
 from heald.diagnostics import InternalError
 
 pytestmark = pytest.mark.cpu

@@ -49,7 +49,7 @@ from heald.codegen import (
 from heald.codegen.entry_check import works
 from heald.codegen.entry_code import EntryCode, compile_entry
 from heald.codegen.entry_layout import measure_objects
-from heald.codegen.load import load_object
+from heald.codegen.jit import load_object
 from heald.diagnostics import InternalError, LaunchError
 from heald.runtime import check_dims
 from heald.types import (

@@ -18,7 +18,8 @@ import heald as wp
 from heald.artifact import abi
 from heald.codegen import cuda_architecture, cuda_target, ptx_text
 from heald.diagnostics import CompileError, DeviceError, InternalError
-from heald.driver.variants import Choice, widen_for_gpu
+from heald.driver.choice import Choice
+from heald.driver.compiler import widen_for_gpu
 from heald.ir import Kernel
 from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
 from heald.passes.coarsen import coarsen

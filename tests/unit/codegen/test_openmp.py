@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from unit.codegen.harness import LAUNCHER, Launch, Make, compiled
-from unit.codegen.test_load import FLUSHING
+from unit.codegen.test_jit import FLUSHING
 
 from heald.codegen import compile_object, host_target, openmp, parallel_launcher
-from heald.codegen.load import load_object
+from heald.codegen.jit import load_object
 from heald.ir import Kernel
 from heald.types import Array, f32, i32
 

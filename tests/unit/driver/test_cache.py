@@ -23,9 +23,11 @@ import pytest
 from unit.driver.fresh import Writer
 
 import heald as wp
+import heald.frontend as frontend
 from heald.config import config
-from heald.driver import cache, cache_keys, cache_store, specialise, variants
-from heald.driver.variants import Choice
+from heald.driver import cache, cache_keys, cache_store
+from heald.driver.choice import Choice
+from heald.driver.compiler import variants
 from heald.ir import to_text, walk
 from heald.types import i32, i64
 
@@ -57,7 +59,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
 
         return counted
 
-    monkeypatch.setattr(specialise, "lower_kernel", counting("lowered", specialise.lower_kernel))
+    monkeypatch.setattr(frontend, "lower_kernel", counting("lowered", frontend.lower_kernel))
     monkeypatch.setattr(variants, "build", counting("built", variants.build))
     return made
 
@@ -423,14 +425,14 @@ def test_value_that_changes_while_it_is_compiled(
     writer: Writer, steps: Steps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = writer.module(SCALE.format(gain=2.0))
-    really = specialise.lower_kernel
+    really = frontend.lower_kernel
 
     def meanwhile(*args: Any, **named: Any) -> Any:
         module.GAIN = 9.0
         return really(*args, **named)
 
     with monkeypatch.context() as patch:
-        patch.setattr(specialise, "lower_kernel", meanwhile)
+        patch.setattr(frontend, "lower_kernel", meanwhile)
         assert launched(module.k) == 9.0
     assert entries("program") == []
     assert scaled(writer, gain=2.0) == 2.0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import heald as wp
-from heald.driver.variants import Choice
+from heald.driver.choice import Choice
 from heald.ir import OBLIGATIONS, walk
 
 

@@ -12,7 +12,6 @@ from strategies import kernels
 
 from heald.diagnostics import CompileError, Span
 from heald.ir import (
-    MAX_LEAVES,
     MAX_NESTING,
     Attr,
     Effect,
@@ -25,6 +24,7 @@ from heald.ir import (
 )
 from heald.ops import TABLE
 from heald.types import (
+    MAX_LEAVES,
     Array,
     Matrix,
     Quaternion,

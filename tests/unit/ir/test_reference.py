@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from heald.ir import MAX_LEAVES, MAX_NESTING, OBLIGATIONS, STRUCTURAL, check, file, parse, to_text
+from heald.ir import MAX_NESTING, OBLIGATIONS, STRUCTURAL, check, file, parse, to_text
 from heald.ops import TABLE
-from heald.types import SCALARS
+from heald.types import MAX_LEAVES, SCALARS
 
 PAGE = (Path(__file__).parents[3] / "docs/wir.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```wir\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)

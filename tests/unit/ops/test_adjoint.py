@@ -10,8 +10,8 @@ from unit.ops.cases import ALL, Case, to_bits
 
 from heald.ir import Builder, Op, Value
 from heald.ops import TABLE, NoAdjoint
-from heald.ops.carriers import narrow, widen
 from heald.types import Scalar, b1, bf16, f16, f32, f64
+from heald.types.rounding import narrow, widen
 
 DIFFERENTIABLE = [
     c for c in ALL if c.target.is_float and not isinstance(TABLE[c.op.name].adjoint, NoAdjoint)

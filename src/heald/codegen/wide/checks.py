@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from heald.artifact import FaultKind
 from heald.codegen.body import FAULT_PLACE, HEADER, THREAD
-from heald.codegen.faults import MAX_RANK
+from heald.codegen.helpers import MAX_RANK
 from heald.codegen.wide.body import LANES_FAULTED, WideBody
 from heald.diagnostics import InternalError
 from heald.ir import Op
@@ -129,47 +129,4 @@ def flag_allocas(width: int) -> list[str]:
     ]
 
 
-_ARGUMENTS = (
-    "ptr %header, i64 %thread, ptr %flags, i64 %lanes, i64 %width, i64 %op, i64 %kind, i64 %rank, "
-    "ptr %place"
-)
 DECLARATION = "declare void @heald_lanes_fault(ptr, i64, ptr, i64, i64, i64, i64, i64, ptr) #1"
-HELPER = f"""\
-define void @heald_lanes_fault({_ARGUMENTS}) #1 {{
-entry:
-  %row = alloca [{2 * MAX_RANK} x i64], align 8
-  %before = load i64, ptr %flags, align 8
-  %after = or i64 %before, %lanes
-  store i64 %after, ptr %flags, align 8
-  %known = xor i64 %before, -1
-  %fresh = and i64 %lanes, %known
-  br label %next
-next:
-  %left = phi i64 [ %fresh, %entry ], [ %rest, %report ]
-  %done = icmp eq i64 %left, 0
-  br i1 %done, label %end, label %take
-take:
-  %lane = call i64 @llvm.cttz.i64(i64 %left, i1 true)
-  %less = sub i64 %left, 1
-  %rest = and i64 %left, %less
-  br label %word
-word:
-  %n = phi i64 [ 0, %take ], [ %n1, %word ]
-  %base = mul i64 %n, %width
-  %from.at = add i64 %base, %lane
-  %from = getelementptr i64, ptr %place, i64 %from.at
-  %value = load i64, ptr %from, align 8
-  %to = getelementptr i64, ptr %row, i64 %n
-  store i64 %value, ptr %to, align 8
-  %n1 = add i64 %n, 1
-  %more = icmp ult i64 %n1, {2 * MAX_RANK}
-  br i1 %more, label %word, label %report
-report:
-  %who = add i64 %thread, %lane
-  call void @heald_fault(ptr %header, i64 %who, i1 false, i64 %op, i64 %kind, i64 %rank, ptr %row)
-  br label %next
-end:
-  ret void
-}}
-"""
-"""Records what several lanes did, the first lane first."""

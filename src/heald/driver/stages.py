@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from heald.codegen import assembly, entry_symbol, host_target, llvm_text, optimised_text
+from heald.driver.choice import Choice
 from heald.driver.program import Program
-from heald.driver.variants import Choice
 from heald.ir import to_text
 
 STAGES = ("wir", "guarded", "lowered", "widened", "llvm", "optimised", "asm")

@@ -1,18 +1,21 @@
-"""Variants of a program: what each may take for granted, and the forms that code is made of."""
+"""Variants of a program: the forms that their code is made of."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
 
 from heald.artifact import Artifact, LaunchCondition
 from heald.codegen import build, host_target
 from heald.config import config
+from heald.driver.choice import Choice
 from heald.driver.tracing import trace
 from heald.ir import Kernel
-from heald.passes import SCALAR_CPU, run_pipeline
+from heald.passes import SCALAR_CPU, Verdict, guard, run_pipeline
 from heald.passes.coalesce import coalesce
 from heald.passes.coarsen import coarsen
+from heald.passes.contracts import settle_contracts
+from heald.passes.layout import assume_apart, assume_unit
 from heald.passes.meetings import shares_block
 from heald.passes.own_updates import own_updates
 from heald.passes.pipelines import BLOCKS, PHASES, WARPS, WIDE_CPU
@@ -23,30 +26,26 @@ _REDUCES = 80
 """The first architecture whose warps add up integers in one instruction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What a variant takes for granted.
-
-    Attributes:
-        bounds: accesses that were proved under the launch condition are in bounds.
-        unit: arrays are dense along their last axis and within 2^31 bytes.
-        apart: what the kernel writes overlaps nothing else.
-        shapes: arrays have the shapes of their contracts, as all launches have; code is the same.
-    """
-
-    bounds: bool = False
-    unit: bool = False
-    apart: bool = False
-    shapes: bool = False
-
-    @property
-    def name(self) -> str:
-        """Tells it from the other variants of a program."""
-        return f"bounds={self.bounds:d} unit={self.unit:d} apart={self.apart:d}"
+def guarded(
+    kernel: Kernel,
+    proofs: Mapping[int, Verdict],
+    *,
+    bounds: bool,
+    safety: str,
+    check_contracts: bool,
+) -> Kernel:
+    """A kernel of the front pipeline with guards decided."""
+    decided = guard(kernel, proofs=proofs, bounds=bounds, safety=safety)
+    return settle_contracts(decided, check=check_contracts)
 
 
-def lower(kernel: Kernel) -> Kernel:
-    """A guarded kernel as the scalar code generator takes it."""
+def assume(kernel: Kernel, choice: Choice) -> Kernel:
+    """A guarded kernel for arrays that lie as ``choice`` says."""
+    kernel = assume_unit(kernel) if choice.unit else kernel
+    return assume_apart(kernel) if choice.apart else kernel
+
+
+def _lower(kernel: Kernel) -> Kernel:
     kernel = run_pipeline(kernel, SCALAR_CPU, check=config.check, trace=trace())
     if shares_block(kernel):
         kernel = run_pipeline(kernel, BLOCKS, check=config.check, trace=trace())
@@ -55,7 +54,7 @@ def lower(kernel: Kernel) -> Kernel:
 
 def lower_for_cpu(kernel: Kernel) -> Kernel:
     """The same for a CPU, where updates of what belongs to one thread take no atomics."""
-    lowered = lower(kernel)
+    lowered = _lower(kernel)
     if shares_block(kernel):
         return lowered
     return run_pipeline(lowered, (own_updates,), check=config.check, trace=trace())
@@ -72,7 +71,7 @@ def lower_for_gpu(kernel: Kernel, arch: str, *, floats: bool = False) -> Kernel:
 
     ``floats`` says that the threads of a warp may add up floats too (pass ``warp_reduce``).
     """
-    kernel = lower(kernel)
+    kernel = _lower(kernel)
     if int(arch.removeprefix("sm_").rstrip("a")) >= _REDUCES:
         passes = (partial(warp_reduce, floats=True),) if floats else WARPS
         kernel = run_pipeline(kernel, passes, check=config.check, trace=trace())

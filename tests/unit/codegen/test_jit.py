@@ -9,7 +9,7 @@ from unit.codegen.harness import Launch, Make, compiled, run
 
 from heald.artifact import Artifact
 from heald.codegen import build, compile_object, host_target, load
-from heald.codegen.load import load_object
+from heald.codegen.jit import load_object
 from heald.codegen.objects import undefined_symbols
 from heald.codegen.support import NAMES
 from heald.diagnostics import InternalError

@@ -1,0 +1,27 @@
+"""What variants of a program take for granted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a variant takes for granted.
+
+    Attributes:
+        bounds: accesses that were proved under the launch condition are in bounds.
+        unit: arrays are dense along their last axis and within 2^31 bytes.
+        apart: what the kernel writes overlaps nothing else.
+        shapes: arrays have the shapes of their contracts, as all launches have; code is the same.
+    """
+
+    bounds: bool = False
+    unit: bool = False
+    apart: bool = False
+    shapes: bool = False
+
+    @property
+    def name(self) -> str:
+        """Tells it from the other variants of a program."""
+        return f"bounds={self.bounds:d} unit={self.unit:d} apart={self.apart:d}"
