@@ -82,6 +82,10 @@ _PLACES = {
 }
 _MODULE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
 _MODULE_OF["bool"] = "library.language"
+_PACKAGES = ("types", "utils")
+_BUILTINS: dict[str, Any] = {}
+"""Builtins as they were loaded."""
+_ABSENT = object()
 _SPELLED = {name: f"{name}_" for name in ("bool", "map", "any", "all")}
 """Names that would hide Python's own where they are defined."""
 
@@ -92,7 +96,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'heald' has no attribute {name!r}")
     importlib.import_module("heald.api")  # completes ``wp.types``
     place = _MODULE_OF.get(name)
-    if name in ("types", "utils"):
+    if name in _PACKAGES:
         value = importlib.import_module(f"heald.{name}")
     elif place is not None:
         home = "typing" if place == "typing" else f"heald.{place}"
@@ -103,8 +107,19 @@ def __getattr__(name: str) -> Any:
             near = importlib.import_module("heald.frontend.session").near_miss(name, __dir__())
             meant = f"; did you mean {near}?" if near else ""
             raise AttributeError(f"module 'heald' has no attribute {name!r}{meant}")
+        _BUILTINS[name] = value
     globals()[name] = value
     return value
+
+
+def __heald_own__(name: str) -> bool:  # noqa: N807 - as `__heald_type__`: a protocol of ours
+    """Does a name here stand for a builtin, or for nothing, and has nobody changed that?
+
+    Then what it means follows from the name, and it need not be loaded.
+    """
+    if name in _MODULE_OF or name in _PACKAGES:
+        return False
+    return globals().get(name, _ABSENT) is _BUILTINS.get(name, _ABSENT)
 
 
 def __dir__() -> list[str]:

@@ -26,6 +26,7 @@ from heald.artifact.serialise import to_plain
 from heald.driver.cache_store import note
 from heald.frontend import (
     captured_value,
+    is_library_name,
     outline_of,
     own_signature,
     results_of,
@@ -114,6 +115,8 @@ class _Describer:
         for attribute in path[1:]:
             with contextlib.suppress(_OpaqueError):  # a module, a class, an object with settings
                 parts.append(self.value(value))
+            if is_library_name(value, attribute):
+                return (*parts, ("library", attribute))
             try:
                 value = getattr(value, attribute)
             except Exception:  # noqa: BLE001 - a property may raise anything

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 from heald.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from heald.frontend.dependencies import captured_value, outline_of, results_of, signature_of
+    from heald.frontend.dependencies import (
+        captured_value,
+        is_library_name,
+        outline_of,
+        results_of,
+        signature_of,
+    )
     from heald.frontend.lower import lower_call, lower_kernel
     from heald.frontend.machine import intrinsic
     from heald.frontend.options import Options, Resolver
@@ -24,6 +30,7 @@ __all__ = [
     "captured_tables",
     "captured_value",
     "intrinsic",
+    "is_library_name",
     "lower_call",
     "lower_kernel",
     "outline_of",
@@ -41,7 +48,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "dependencies": "captured_value outline_of results_of signature_of",
+        "dependencies": "captured_value is_library_name outline_of results_of signature_of",
         "lower": "lower_call lower_kernel",
         "machine": "intrinsic",
         "options": "Options Resolver",

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from heald.diagnostics import CompileError
@@ -84,6 +84,12 @@ def _path_of(node: ast.AST) -> Path | None:
         attributes.append(node.attr)
         node = node.value
     return (node.id, *reversed(attributes)) if isinstance(node, ast.Name) else None
+
+
+def is_library_name(value: Any, attribute: str) -> bool:
+    """Is an attribute one of Heald's own names, whose meaning follows from the name?"""
+    own = getattr(value, "__heald_own__", None) if isinstance(value, ModuleType) else None
+    return own is not None and own(attribute)
 
 
 def captured_value(function: FunctionType, name: str) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
-from heald.frontend.dependencies import captured_value, outline_of
+from heald.frontend.dependencies import captured_value, is_library_name, outline_of
 from heald.types import Array
 
 
@@ -37,6 +37,9 @@ def _captured(function: FunctionType, met: set[FunctionType]) -> Iterator[tuple[
         found = captured_value(function, path[0])
         for attribute in path[1:]:
             if not found or table_type(found[0]) is not None:
+                break
+            if is_library_name(found[0], attribute):
+                found = ()
                 break
             try:
                 found = (getattr(found[0], attribute),)

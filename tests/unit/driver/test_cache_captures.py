@@ -223,6 +223,25 @@ def test_monkeypatched_builtin(writer: Writer, monkeypatch: pytest.MonkeyPatch) 
     assert description(writer, text("", body)) == before
 
 
+@pytest.mark.parametrize("value", [None, 2.0, wp.cos])
+def test_a_builtin_counts_by_name_until_it_is_replaced(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch, value: object
+) -> None:
+    kernel = writer.module(text("", "a[i] = wp.cbrt(a[i])")).k
+    names = vars(wp)
+    was_loaded = "cbrt" in names
+    before = described(kernel)
+    assert before is not None
+    assert ("cbrt" in names) == was_loaded
+    assert wp.cbrt is not None
+    assert described(kernel) == before
+    monkeypatch.setitem(names, "cbrt", value)
+    assert described(kernel) != before
+    monkeypatch.undo()
+    assert described(kernel) == before
+    assert described(writer.module(text("", "a[i] = wp.log10(a[i])")).k) != before
+
+
 def test_names_that_are_not_there_yet(writer: Writer) -> None:
     kernel = text("", "a[i] = LATER")
     without = description(writer, kernel)
