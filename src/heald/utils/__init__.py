@@ -6,12 +6,22 @@ which are combined in order, and the cut never depends on the number of threads.
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import heald as wp
-from heald.diagnostics import Diagnostic, LaunchError
+from heald.api.scalars import integer_of
 from heald.utils import blocks
 from heald.utils.blocks import DIGIT_BITS, DIGITS, ascending
+from heald.utils.checks import (
+    check_addends,
+    check_arrays,
+    check_count,
+    is_same,
+    name_of,
+    overlap,
+    refused,
+)
 
 CHUNK = 4096
 """Elements that are added up together."""
@@ -207,11 +217,12 @@ def array_cast(in_array: wp.array, out_array: wp.array, count: int | None = None
         LaunchError: shapes or the count do not fit (H0711), or ``out_array`` is read-only (H0705).
         CompileError: one type does not convert to the other.
     """
+    check_arrays("array_cast", inputs={"in_array": in_array}, outputs={"out_array": out_array})
     if in_array.shape != out_array.shape:
-        raise _refused(f"a cast of shape {in_array.shape} cannot go to shape {out_array.shape}")
-    size = in_array.size if count is None else count
-    if isinstance(size, bool) or not 0 <= size <= in_array.size:
-        raise _refused(f"count={count!r} of an array of shape {in_array.shape}")
+        raise refused(f"a cast of shape {in_array.shape} cannot go to shape {out_array.shape}")
+    size = in_array.size if count is None else integer_of(count)
+    if size is None or not 0 <= size <= in_array.size:
+        raise refused(f"count={count!r} of an array of shape {in_array.shape}")
     if size == 0:
         return
     given = in_array.contiguous().flatten()[:size]
@@ -234,7 +245,7 @@ def array_sum(
     value_count: int | None = None,
     axis: int | None = None,
 ) -> Any:
-    """The sum of an array of numbers or vectors.
+    """The sum of an array of numbers or vectors, of the dtype of the array: integers wrap.
 
     Without ``axis``, each chunk of 4096 elements is added up as 64 sums in order, of every 64th
     element each, which are added up in order; then the sums of the chunks in the same way.  Along
@@ -243,7 +254,7 @@ def array_sum(
     Args:
         values: of any shape; only 1-D arrays take ``value_count``.
         out: where to write; of one element without ``axis``, else of the shape of ``values`` with
-            extent 1 on ``axis``.
+            extent 1 on ``axis``.  It may lie in the memory of ``values``.
         value_count: how many of the first elements to add up.
         axis: the dimension to sum along.
 
@@ -251,8 +262,14 @@ def array_sum(
         The sum as a number or vector, or ``out``; with ``axis`` a new array where ``out`` is None.
 
     Raises:
-        LaunchError: a count, axis or ``out`` that does not fit (H0711).
+        TypingError: no arrays (H0702), or elements that have no sum (H0201).
+        LaunchError: a count, axis or ``out`` that does not fit (H0711), is on another device
+            (H0704) or read-only (H0705).
     """
+    check_arrays(
+        "array_sum", inputs={"values": values}, outputs={} if out is None else {"out": out}
+    )
+    check_addends("array_sum", values)
     if axis is not None:
         return _sum_along(values, out, axis)
     flat = _first(values, value_count, "value_count")
@@ -282,9 +299,10 @@ def _row_sums(lanes: wp.array) -> wp.array:
     return sums
 
 
-def _sum_along(values: wp.array, out: wp.array | None, axis: int) -> wp.array:
-    if not -values.ndim <= axis < values.ndim:
-        raise _refused(f"axis {axis} of an array of {values.ndim} dimensions")
+def _sum_along(values: wp.array, out: wp.array | None, given: int) -> wp.array:
+    axis = integer_of(given)
+    if axis is None or not -values.ndim <= axis < values.ndim:
+        raise refused(f"axis {given!r} of an array of {values.ndim} dimensions")
     axis %= values.ndim
     shape = values.shape
     outer, inner = 1, 1
@@ -296,7 +314,9 @@ def _sum_along(values: wp.array, out: wp.array | None, axis: int) -> wp.array:
     if out is None:
         out = wp.zeros(target, dtype=values.dtype, device=values.device)
     if out.shape != target or out.dtype != values.dtype or not out.is_contiguous:
-        raise _refused(f"out must be a contiguous array of shape {target} and the dtype of values")
+        raise refused(f"out must be a contiguous array of shape {target} and the dtype of values")
+    if overlap(out, values):
+        values = values.clone()
     cut = values.contiguous().reshape((outer, shape[axis], inner))
     _launch(_sum_axis, (outer, inner), cut, out.reshape((outer, inner)))
     return out
@@ -319,12 +339,19 @@ def array_inner(
         The inner product, or ``out``.
 
     Raises:
-        LaunchError: shapes, dtypes or the count do not fit (H0711).
+        TypingError: no arrays (H0702), or elements that have no sum (H0201).
+        LaunchError: shapes, dtypes or the count do not fit (H0711); arrays of two devices (H0704),
+            or a read-only ``out`` (H0705).
     """
+    check_arrays(
+        "array_inner", inputs={"a": a, "b": b}, outputs={} if out is None else {"out": out}
+    )
+    check_addends("array_inner", a)
     x, y = _first(a, count, "count"), _first(b, count, "count")
     if x.shape != y.shape or x.dtype != y.dtype:
-        raise _refused(
-            f"arrays of shape {x.shape} and {y.shape}, dtype {_name(x)} and {_name(y)} do not pair"
+        raise refused(
+            f"arrays of shape {x.shape} and {y.shape}, dtype {name_of(x)} and {name_of(y)} do not "
+            "pair"
         )
     scalar = getattr(getattr(x.dtype, "__heald_type__", x.dtype), "dtype", x.dtype)
     if x.size == 0:
@@ -342,16 +369,22 @@ def array_scan(in_array: wp.array, out_array: wp.array, inclusive: bool = True) 
 
     Args:
         in_array: of shape (n,).
-        out_array: of the same shape and dtype; may be ``in_array`` itself.
+        out_array: of the same shape and dtype; may be ``in_array`` itself, or overlap it.
         inclusive: count element ``i`` in.
 
     Raises:
-        LaunchError: shapes or dtypes do not fit (H0711).
+        TypingError: no arrays (H0702), or elements that have no sum (H0201).
+        LaunchError: shapes or dtypes do not fit (H0711); arrays of two devices (H0704), or a
+            read-only ``out_array`` (H0705).
     """
+    check_arrays("array_scan", inputs={"in_array": in_array}, outputs={"out_array": out_array})
+    check_addends("array_scan", in_array)
     if in_array.ndim != 1 or in_array.shape != out_array.shape:
-        raise _refused(f"a scan of shape {in_array.shape} cannot go to shape {out_array.shape}")
+        raise refused(f"a scan of shape {in_array.shape} cannot go to shape {out_array.shape}")
     if in_array.dtype != out_array.dtype:
-        raise _refused(f"a scan of {_name(in_array)} cannot go to {_name(out_array)}")
+        raise refused(f"a scan of {name_of(in_array)} cannot go to {name_of(out_array)}")
+    if overlap(in_array, out_array) and not is_same(in_array, out_array):
+        in_array = in_array.clone()
     count = _chunks(in_array.size)
     if count and in_array.device.is_cuda and in_array.dtype in _WHOLE:
         blocks.scan(in_array, out_array, inclusive)
@@ -374,18 +407,28 @@ def radix_sort_pairs(keys: wp.array, values: wp.array, count: int) -> None:
     Args:
         keys: of shape (at least 2 * count,) and dtype int32, uint32, int64 or uint64; what lies
             behind the first ``count`` is scratch memory.
-        values: of any dtype, as long.
+        values: of any dtype, as long; ``keys`` itself, or memory of its own.
+        count: how many.
 
     Raises:
-        LaunchError: wrong dtype, too short, or a count outside them (H0711).
+        TypingError: no arrays (H0702).
+        LaunchError: wrong dtype, too short, overlapping, or a count outside them (H0711); arrays
+            of two devices (H0704) or read-only ones (H0705).  Nothing is written.
     """
+    check_arrays("radix_sort_pairs", inputs={}, outputs={"keys": keys, "values": values})
     if keys.dtype not in _WHOLE:
-        raise _refused(f"keys are int32, uint32, int64 or uint64, not {_name(keys)}")
-    if isinstance(count, bool) or not 0 <= count < 1 << 31:
-        raise _refused(f"count is a number of elements, not {count!r}")
+        raise refused(f"keys are int32, uint32, int64 or uint64, not {name_of(keys)}")
+    size = integer_of(count)
+    if size is None or not 0 <= size < 1 << 31:
+        raise refused(f"count is a number of elements, not {count!r}")
+    count = size
     for name, a in (("keys", keys), ("values", values)):
         if a.ndim != 1 or a.size < 2 * count:
-            raise _refused(f"{name} need {2 * count} elements to sort {count}, not {a.shape}")
+            raise refused(f"{name} need {2 * count} elements to sort {count}, not {a.shape}")
+    if overlap(keys, values) and not is_same(keys, values):
+        raise refused(
+            "keys and values share memory: one would overwrite the other", "pass values.clone()"
+        )
     if count < 2:
         return
     if keys.device.is_cuda:
@@ -416,8 +459,8 @@ def runlength_encode(
 
     Args:
         values: of shape (n,), of a number type.
-        run_values: of the same dtype, long enough for all runs.
-        run_lengths: int32, long enough for all runs.
+        run_values: of the same dtype, long enough for all runs; may overlap ``values``.
+        run_lengths: int32, long enough for all runs; may overlap ``values``.
         run_count: int32 of one element that takes the number of runs.
         value_count: how many of the first elements to encode.
 
@@ -425,11 +468,29 @@ def runlength_encode(
         The number of runs where ``run_count`` is None.
 
     Raises:
-        LaunchError: dtypes do not fit, or the outputs are too short (H0711); nothing is written.
+        TypingError: no arrays (H0702).
+        LaunchError: dtypes do not fit, or the outputs are too short or overlap (H0711); arrays of
+            two devices (H0704), or read-only outputs (H0705).  Nothing is written.
     """
+    outputs = {"run_values": run_values, "run_lengths": run_lengths}
+    if run_count is not None:
+        outputs["run_count"] = run_count
+    check_arrays("runlength_encode", inputs={"values": values}, outputs=outputs)
     flat = _first(values, value_count, "value_count")
     if run_values.dtype != flat.dtype or run_lengths.dtype != wp.int32:
-        raise _refused("run_values has the dtype of values, run_lengths is int32")
+        raise refused("run_values has the dtype of values, run_lengths is int32")
+    for name, a in (("run_values", run_values), ("run_lengths", run_lengths)):
+        if a.ndim != 1:
+            raise refused(f"{name} has one dimension, not shape {a.shape}")
+    if run_count is not None and (run_count.size != 1 or run_count.dtype != wp.int32):
+        raise refused(
+            f"run_count is one int32, not {run_count.size} elements of {name_of(run_count)}"
+        )
+    for (name, a), (other, b) in combinations(outputs.items(), 2):
+        if overlap(a, b):
+            raise refused(f"{name} and {other} share memory: one would overwrite the other")
+    if overlap(run_values, flat):
+        flat = flat.clone()
     runs = wp.zeros(flat.size, dtype=int, device=flat.device)
     marks = wp.zeros(flat.size, dtype=int, device=flat.device)
     total = 0
@@ -438,7 +499,7 @@ def runlength_encode(
         array_scan(marks, runs)
         total = int(runs[flat.size - 1])
         if min(run_values.size, run_lengths.size) < total:
-            raise _refused(f"{total} runs do not fit run_values and run_lengths")
+            raise refused(f"{total} runs do not fit run_values and run_lengths")
         starts = wp.zeros(total, dtype=int, device=flat.device)
         _launch(_write_runs, flat.size, flat, marks, runs, run_values[:total], starts)
         _launch(_measure_runs, total, starts, flat.size, run_lengths[:total])
@@ -463,23 +524,13 @@ def _first(values: wp.array, count: int | None, what: str) -> wp.array:
     """The first ``count`` elements, or all elements in one dimension."""
     if count is None:
         return values if values.ndim == 1 else values.contiguous().reshape(-1)
-    if values.ndim != 1 or isinstance(count, bool) or not 0 <= count <= values.size:
-        raise _refused(f"{what}={count!r} of an array of shape {values.shape}")
-    return values[:count]
+    return values[: check_count(what, count, values)]
 
 
 def _give(result: wp.array, out: wp.array | None) -> Any:
     if out is None:
         return result[0]
     if out.size != 1 or out.dtype != result.dtype:
-        raise _refused(f"out takes one {_name(result)}")
+        raise refused(f"out takes one {name_of(result)}")
     wp.copy(out, result)
     return out
-
-
-def _name(a: wp.array) -> str:
-    return getattr(a.dtype, "__name__", None) or str(getattr(a.dtype, "public", a.dtype))
-
-
-def _refused(message: str) -> LaunchError:
-    return LaunchError(Diagnostic("H0711", message))
