@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from heald.artifact import Fault
 from heald.diagnostics import HealdError
+from heald.interp.control import run_grid
 from heald.interp.faults import Journal
 from heald.interp.lanes import Group, Launch
 from heald.interp.memory import ArrayValue, Lanes, Memory
 from heald.interp.serial import run_thread
-from heald.interp.values import Datum
+from heald.interp.shared import Part as Accessed
+from heald.interp.values import Datum, Mask, Part
 from heald.ir import MEMORY, Kernel, Op, Value, op_ids, walk
 from heald.proof import used_leaves
 from heald.types import Scalar, leaves
@@ -36,23 +39,27 @@ class Ledger:
     """Who touched which number.
 
     Arguments do not overlap and are accessed leaf by leaf, so an address and its memory tell
-    numbers apart.  ``ignored`` counts down the leaves of a load: those that are not used are not
-    entered.
+    numbers apart.  Threads are told with how many barriers their block has come to.  ``ignored``
+    counts down the leaves of a load: those that are not used are not entered.
     """
 
     def __init__(self) -> None:
         self.thread = 0
         self.op = -1
         self.ignored: list[bool] = []
-        self.numbers: dict[tuple[int, int], dict[int, Touch]] = {}
+        self.numbers: dict[tuple[int, int], dict[tuple[int, int], Touch]] = {}
 
     def touch(self, parameter: int, address: Lanes) -> Touch:
         """What the present thread did to a number, to be added to."""
-        by_thread = self.numbers.setdefault((parameter, int(address[0])), {})
-        found = by_thread.get(self.thread)
+        return self.enter((parameter, int(address[0])), (self.thread, 0), self.op)
+
+    def enter(self, number: tuple[int, int], who: tuple[int, int], op: int) -> Touch:
+        """What a thread did to a number between two barriers, to be added to."""
+        by_thread = self.numbers.setdefault(number, {})
+        found = by_thread.get(who)
         if found is None:
-            found = by_thread[self.thread] = Touch(self.op)
-        found.op = self.op
+            found = by_thread[who] = Touch(op)
+        found.op = op
         return found
 
 
@@ -80,6 +87,56 @@ class _Watched(Memory):
         if not self.busy:  # an atomic: it alone marks what it changed by itself
             self.ledger.touch(self.parameter, address).atomic = True
         Memory.mark(self, carrier, address)
+
+
+class _InBlocks:
+    """A watcher of an argument that enters what threads of blocks do into a ledger."""
+
+    def __init__(
+        self, memory: Memory, parameter: int, launch: Launch, threads: Sequence[int], ledger: Ledger
+    ) -> None:
+        self.memory = memory
+        self._parameter = parameter
+        self._launch = launch
+        self._ledger = ledger
+        self._chosen = set(threads)
+        self._unused = {
+            op: frozenset(range(len(leaves(op.result.type)))) - used
+            for op, used in used_leaves(launch.kernel).items()
+        }
+        self._barriers = np.zeros(-(-launch.threads // launch.block_dim), np.int64)
+
+    def begin_interval(self, blocks: Lanes) -> None:
+        self._barriers[blocks] += 1
+
+    def _touches(
+        self, part: Accessed, threads: Lanes, places: Lanes
+    ) -> Iterator[tuple[int, Touch]]:
+        number = self._launch.ids[part.op]
+        for row, (thread, place) in enumerate(
+            zip(threads.tolist(), places[:, 0].tolist(), strict=True)
+        ):
+            if thread in self._chosen:
+                who = thread, int(self._barriers[thread // self._launch.block_dim])
+                yield row, self._ledger.enter((self._parameter, place), who, number)
+
+    def read(self, part: Accessed, threads: Lanes, places: Lanes) -> Mask:
+        if part.leaf not in self._unused.get(part.op, ()):
+            for _, touch in self._touches(part, threads, places):
+                touch.read = True
+        return np.zeros(len(threads), bool)
+
+    def update(self, part: Accessed, threads: Lanes, places: Lanes) -> Mask:
+        for _, touch in self._touches(part, threads, places):
+            touch.atomic = True
+        return np.zeros(len(threads), bool)
+
+    def write(
+        self, part: Accessed, threads: Lanes, places: Lanes, before: Lanes, new: Lanes
+    ) -> Mask:
+        for row, touch in self._touches(part, threads, places):
+            touch.written = (touch.written or set()) | {new[row].tobytes()}
+        return np.zeros(len(threads), bool)
 
 
 # -- threads ---------------------------------------------------------------------------------------
@@ -180,6 +237,23 @@ def observe(
         yield thread, journal, group
 
 
+def observe_blocks(launch: Launch, threads: Sequence[int], ledger: Ledger) -> Fault | None:
+    """Run all threads in step; what those in ``threads`` do to arguments goes into a ledger.
+
+    Gives the fault of the lowest thread that has one.
+    """
+    journal = Journal(unchecked=False, stop_on_fault=False)
+    group = Group(launch, journal, np.arange(launch.threads))
+    for k, data in enumerate(launch.arguments):
+        for parameter, part in _numbered(data, k):
+            if isinstance(part, ArrayValue):
+                group.watched += [
+                    _InBlocks(m, parameter, launch, threads, ledger) for m in part.memories
+                ]
+    run_grid(group)
+    return journal.fault
+
+
 def _ends(group: Observed) -> bool:
     """Run a thread; does it end before the fuel does?"""
     try:
@@ -201,14 +275,24 @@ def _counts(op: Op) -> bool:
     return isinstance(t, Scalar) and t.kind == "i"
 
 
-def _watch(data: Datum, number: int, ledger: Ledger) -> Datum:
-    if isinstance(data, ArrayValue):
-        memories = tuple(_Watched(m.buffer, m.written, number, ledger) for m in data.memories)
-        return replace(data, memories=memories)
+def _numbered(data: Datum, number: int) -> Iterator[tuple[int, Part]]:
+    """The leaves of an argument, each with a number of its own."""
     if isinstance(data, tuple):
-        parts = (_watch(part, number * 1000 + k, ledger) for k, part in enumerate(data))
-        return tuple(part for part in parts if not isinstance(part, tuple))
-    return data
+        yield from ((number * 1000 + k, part) for k, part in enumerate(data))
+    else:
+        yield number, data
+
+
+def _watch(data: Datum, number: int, ledger: Ledger) -> Datum:
+    parts = tuple(_watch_part(part, n, ledger) for n, part in _numbered(data, number))
+    return parts if isinstance(data, tuple) else parts[0]
+
+
+def _watch_part(data: Part, number: int, ledger: Ledger) -> Part:
+    if not isinstance(data, ArrayValue):
+        return data
+    memories = tuple(_Watched(m.buffer, m.written, number, ledger) for m in data.memories)
+    return replace(data, memories=memories)
 
 
 def conflict(a: Touch, b: Touch) -> bool:

@@ -19,10 +19,11 @@ import numpy as np
 
 from heald.artifact import Fault, FaultKind, Symbol
 from heald.diagnostics import HealdError, InternalError
-from heald.driver.observing import Ledger, conflict, observe
+from heald.driver.observing import Ledger, conflict, observe, observe_blocks
 from heald.driver.promised import ends_of, first_broken, sizes_of
 from heald.interp import ArrayView, run
 from heald.interp.lanes import prepare
+from heald.interp.machine import chunk_size
 from heald.interp.memory import c_strides
 from heald.ir import Kernel, op_ids
 from heald.ops import CLAIMS, PROMISES, role_of
@@ -38,6 +39,7 @@ _DENSE = 1 << 24
 _SPARSE = 1 << 40
 _MOST_THREADS = 512
 _MOST_IN_BLOCKS = 1 << 14
+_MOST_TOUCHES = 1024
 _BLOCK = 256
 _MOST_BYTES = 1 << 20
 _NO_RESERVE = 0x4000  # MAP_NORESERVE, which older Pythons do not name
@@ -89,6 +91,7 @@ class Misbehaviour:
         exact: what an op that wrapped should have given, and ``wrapped`` what it gave; or what was
             stored against a contract.
         executed: ids of accesses that the thread of an op that wrapped came to.
+        together: whether threads that race are of one block and could wait for each other.
     """
 
     aspect: str
@@ -101,6 +104,7 @@ class Misbehaviour:
     exact: str = ""
     wrapped: str = ""
     executed: tuple[int, ...] = ()
+    together: bool = False
 
 
 class TooLarge(HealdError):
@@ -286,7 +290,7 @@ def _run(kernel: Kernel, case: Case, roles: Mapping[int, str], fuel: int) -> lis
                     )
                     for op, (exact, wrapped) in group.wraps.items()
                 ]
-    found += _races(ledger, faulted, case.suspect.dims)
+    found += _races(ledger, faulted, case.suspect.dims, block)
     if case.promises:
         found += _broken(case, arguments, ledger)
     return found
@@ -295,19 +299,30 @@ def _run(kernel: Kernel, case: Case, roles: Mapping[int, str], fuel: int) -> lis
 def _run_blocks(
     kernel: Kernel, case: Case, roles: Mapping[int, str], fuel: int
 ) -> list[Misbehaviour]:
-    """Run the threads of blocks in step; gives the fault of the lowest thread that has one."""
+    """Run the threads of blocks in step; gives the fault of the lowest thread that has one, else
+    the races in arguments.
+    """
     block = dict(case.suspect.numbers).get(Symbol("block"), _BLOCK)
     if prod(case.suspect.dims) > _MOST_IN_BLOCKS:
         return []
     arguments = arguments_of(kernel, case)
-    outcome = run(kernel, case.suspect.dims, arguments, block_dim=block, fuel=fuel)
-    found = []
-    for fault in outcome.faults:
+    launch = prepare(kernel, case.suspect.dims, arguments, block, None, fuel)
+    ledger = Ledger()
+    if launch.threads <= chunk_size(kernel):
+        with np.errstate(all="ignore"):
+            fault = observe_blocks(launch, _threads(case.suspect), ledger)
+    else:
+        outcome = run(kernel, case.suspect.dims, arguments, block_dim=block, fuel=fuel)
+        fault = next(iter(outcome.faults), None)
+    if fault is not None:
         role = roles.get(fault.op, "")
         if role in PROMISES:
             return []
         place = _coordinates(fault.thread, case.suspect.dims)
-        found.append(_fault(fault, place, "contracts" if role else ""))
+        return [_fault(fault, place, "contracts" if role else "")]
+    found = _races(ledger, set(), case.suspect.dims, block, shared=True)
+    if case.promises:
+        found += _broken(case, arguments, ledger)
     return found
 
 
@@ -338,16 +353,28 @@ def _fault(fault: Fault, place: tuple[int, ...], aspect: str) -> Misbehaviour:
     return Misbehaviour(kind, fault.op, (place,), index=fault.index, shape=fault.shape)
 
 
-def _races(ledger: Ledger, faulted: set[int], dims: Sequence[int]) -> list[Misbehaviour]:
+def _races(
+    ledger: Ledger, faulted: set[int], dims: Sequence[int], block: int, *, shared: bool = False
+) -> list[Misbehaviour]:
+    """Threads that meet in a number; ``shared`` says that they run in blocks, and barriers order
+    those of one block.
+    """
     found: dict[tuple[int, int], Misbehaviour] = {}
     for (parameter, _), by_thread in ledger.numbers.items():
-        touches = [(t, touch) for t, touch in by_thread.items() if t not in faulted]
-        for k, (first, a) in enumerate(touches):
-            for second, b in touches[k + 1 :]:
+        touches = [(who, touch) for who, touch in by_thread.items() if who[0] not in faulted]
+        if not any(touch.written or touch.atomic for _, touch in touches):
+            continue
+        for k, ((first, before), a) in enumerate(touches[:_MOST_TOUCHES]):
+            for (second, after), b in touches[k + 1 : _MOST_TOUCHES]:
+                if first == second or (before != after and first // block == second // block):
+                    continue
                 ops = min(a.op, b.op), max(a.op, b.op)
                 if ops not in found and conflict(a, b):
                     threads = _coordinates(first, dims), _coordinates(second, dims)
-                    found[ops] = Misbehaviour("races", a.op, threads, b.op, parameter)
+                    together = shared and first // block == second // block
+                    found[ops] = Misbehaviour(
+                        "races", a.op, threads, b.op, parameter, together=together
+                    )
     return list(found.values())
 
 
@@ -366,7 +393,7 @@ def _broken(case: Case, arguments: Sequence[object], ledger: Ledger) -> list[Mis
         for (parameter, _), by_thread in ledger.numbers.items():
             writers = [(t, x) for t, x in by_thread.items() if x.written or x.atomic]
             if parameter == promise.parameter and writers:
-                thread, touch = writers[-1]
+                (thread, _), touch = writers[-1]
                 place = _coordinates(thread, case.suspect.dims)
                 stored = str(cells[index])
                 found.append(

@@ -202,7 +202,7 @@ def _touched(
             t for t, journal, _ in observe(launch.kernel, run, threads, ledger) if journal.fault
         }
     for (_, address), by_thread in ledger.numbers.items():
-        kept = {t: touch for t, touch in by_thread.items() if t not in faulted}
+        kept = {t: touch for (t, _), touch in by_thread.items() if t not in faulted}
         found.setdefault(address, {}).update(kept)
     return found
 

@@ -79,7 +79,7 @@ def _hint(seen: Misbehaviour, names: Names) -> str:
         case "overflow":
             return "compute the index in 64 bits: wp.int64(...)"
         case "races":
-            if len(seen.threads) == 1:
+            if len(seen.threads) == 1 or (seen.together and seen.op != seen.other):
                 return "put a barrier between the accesses"
             return "use an atomic, or write to another array"
         case "divergence":

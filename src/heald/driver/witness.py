@@ -21,7 +21,7 @@ from heald.ops import TABLE
 from heald.proof import Suspect
 from heald.proof.contracts import Promises
 
-VERSION = 2
+VERSION = 3
 _MEMBERS = frozenset({"kernel", "case"})
 
 

@@ -12,7 +12,7 @@ from heald.diagnostics import Diagnostic, InternalError, LaunchError
 from heald.interp.lanes import Group, is_uniform, only
 from heald.interp.memory import ArrayValue, ArrayView, Lanes, Memory
 from heald.interp.resources import Resource, look_up
-from heald.interp.shared import SharedMemory
+from heald.interp.shared import Part, Watcher
 from heald.interp.values import Datum, Mask, pick, spread
 from heald.ir import Op
 from heald.types import Array, Scalar, i32, leaf_offsets, leaves
@@ -163,62 +163,77 @@ def leaf_address(array: ArrayValue, k: int, address: Lanes) -> Lanes:
     return address + _leaf(array, k)[1]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Row:
+    """One leaf of an access that is watched: positions of the access ``at`` which it goes there,
+    lanes that do it, and for each of them a row of bytes.
+    """
+
+    watcher: Watcher
+    part: Part
+    at: Lanes
+    lanes: Lanes
+    places: Lanes
+
+
 class Watch:
-    """One access of shared memory: notes it, and records a fault for the threads that race."""
+    """One access of watched memory: tells it, and records a fault for the threads that race."""
 
     __slots__ = ("_before", "_group", "_op", "_places", "_rows")
 
     def __init__(self, group: Group, op: Op, places: Places) -> None:
         self._group, self._op, self._places = group, op, places
-        self._rows: list[tuple[SharedMemory, Lanes, Lanes, Lanes]] = []
-        for memory, part in places.by_memory() if group.shared else ():
-            shared = group.shared_of(memory)
-            if shared is not None:
-                lanes = self._lanes(part)
-                for rows in self._bytes(part):
-                    self._rows.append((shared, part, lanes, _spread_rows(rows, len(lanes))))
-        self._before = [shared.memory.buffer[rows] for shared, _, _, rows in self._rows]
+        self._rows: list[_Row] = []
+        for memory, at in places.by_memory() if group.watched else ():
+            watcher = group.watcher_of(memory)
+            if watcher is not None:
+                lanes = self._lanes(at)
+                for k in places.leaf_positions(op):
+                    rows = _spread_rows(self._bytes(k, at), len(lanes))
+                    self._rows.append(_Row(watcher, Part(op, k), at, lanes, rows))
+        self._before = [row.watcher.memory.buffer[row.places] for row in self._rows]
 
     def _lanes(self, part: Lanes) -> Lanes:
         if self._places.lanes is None:
             return self._group.active(self._places.mask)
         return self._places.lanes[part]
 
-    def _bytes(self, part: Lanes) -> Iterator[Lanes]:
+    def _bytes(self, k: int, at: Lanes) -> Lanes:
         array = self._places.array
-        for k in self._places.leaf_positions(self._op):
-            address = leaf_address(array, k, self._places.address[part])
-            yield address[:, None] + np.arange(leaf_carrier(array, k).itemsize)
+        address = leaf_address(array, k, self._places.address[at])
+        return np.asarray(address[:, None] + np.arange(leaf_carrier(array, k).itemsize))
 
     def read(self) -> None:
         """The access was a load."""
-        self._report([s.read(self._threads(lanes), rows) for s, _, lanes, rows in self._rows])
+        self._report([r.watcher.read(r.part, self._threads(r), r.places) for r in self._rows])
 
     def update(self) -> None:
         """The access was an atomic."""
-        self._report([s.update(self._threads(lanes), rows) for s, _, lanes, rows in self._rows])
+        self._report([r.watcher.update(r.part, self._threads(r), r.places) for r in self._rows])
 
     def write(self, parts: Sequence[Lanes]) -> None:
         """The access was a store of these leaves."""
         found = []
         each = zip(self._rows, self._before, strict=True)
-        for n, ((shared, _, lanes, rows), before) in enumerate(each):
-            number = spread(pick(parts[n % len(parts)], lanes), len(lanes))
-            new = np.ascontiguousarray(number).view(np.uint8).reshape(len(lanes), -1)
-            found.append(shared.write(self._threads(lanes), rows, before, new))
+        for n, (row, before) in enumerate(each):
+            count = len(row.lanes)
+            number = spread(pick(parts[n % len(parts)], row.lanes), count)
+            new = np.ascontiguousarray(number).view(np.uint8).reshape(count, -1)
+            threads = self._threads(row)
+            found.append(row.watcher.write(row.part, threads, row.places, before, new))
         self._report(found)
 
-    def _threads(self, lanes: Lanes) -> Lanes:
-        return np.asarray(self._group.threads[lanes])
+    def _threads(self, row: _Row) -> Lanes:
+        return np.asarray(self._group.threads[row.lanes])
 
     def _report(self, racing: Sequence[Mask]) -> None:
-        for (_, part, lanes, _), bad in zip(self._rows, racing, strict=True):
+        for row, bad in zip(self._rows, racing, strict=True):
             if bad.any():
                 chosen = np.flatnonzero(bad)
-                at = part[chosen] if self._places.lanes is not None else part[:1]
+                at = row.at[chosen] if self._places.lanes is not None else row.at[:1]
                 index = tuple(pick(i, at) for i in self._places.index)
                 shape = tuple(pick(n, at) for n in self._places.array.shape)
-                self._group.fault(self._op, FaultKind.RACE, lanes[chosen], index, shape)
+                self._group.fault(self._op, FaultKind.RACE, row.lanes[chosen], index, shape)
 
 
 def _spread_rows(rows: Lanes, count: int) -> Lanes:

@@ -54,8 +54,8 @@ def any_of(team: Lanes, flags: Mask) -> Mask:
 def block_sync(group: Group, op: Op, args: Sequence[Datum], mask: Mask) -> tuple[Datum, ...]:
     """All threads of each block are here, and have seen what the others did to shared memory."""
     _check_whole(group, op, mask)
-    for memory in group.shared:
-        memory.begin_interval(np.unique(blocks_of(group)[mask]))
+    for watcher in group.watched:
+        watcher.begin_interval(np.unique(blocks_of(group)[mask]))
     return ()
 
 
@@ -175,7 +175,7 @@ def allocate(group: Group, t: Array) -> ArrayValue:
         memory = Memory(np.zeros(size * count, np.uint8))
     else:
         shared = SharedMemory(size, count)
-        group.shared.append(shared)
+        group.watched.append(shared)
         memory = shared.memory
     shape = t.shape or ()
     return ArrayValue(

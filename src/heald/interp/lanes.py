@@ -20,7 +20,7 @@ from heald.ir import MEMORY, Kernel, Op, Value, op_ids, walk
 from heald.passes.meetings import meetings_of, shares_block
 
 if TYPE_CHECKING:
-    from heald.interp.shared import SharedMemory
+    from heald.interp.shared import Watcher
 
 MAX_RANK = 4
 _BESIDE_GUARDS = (FaultKind.UNINITIALISED, FaultKind.RACE)
@@ -132,7 +132,7 @@ class Group:
         everyone: the mask of all lanes; masks are never changed in place.
         faulted: lanes that have faulted.
         sequence: print records that each lane has made.
-        shared: the shared arrays of the blocks that the lanes are.
+        watched: memories whose accesses somebody watches, such as shared arrays.
         history: where lanes are blocks, which of their threads have faulted or printed: whether,
             and how often.
     """
@@ -147,8 +147,8 @@ class Group:
         "journal",
         "launch",
         "sequence",
-        "shared",
         "threads",
+        "watched",
     )
 
     def __init__(self, launch: Launch, journal: Journal, threads: Lanes) -> None:
@@ -158,7 +158,7 @@ class Group:
         self.everyone: Mask = np.ones(len(threads), bool)
         self.faulted: Mask = np.zeros(len(threads), bool)
         self.sequence = np.zeros(len(threads), np.int64)
-        self.shared: list[SharedMemory] = []
+        self.watched: list[Watcher] = []
         self.history: dict[int, tuple[bool, int]] = {}
         self._fuel = launch.fuel
         self._env: dict[Value, Datum] = {}
@@ -168,9 +168,9 @@ class Group:
     def __len__(self) -> int:
         return len(self.threads)
 
-    def shared_of(self, memory: Memory) -> SharedMemory | None:
-        """The shared arrays that a memory holds."""
-        return next((s for s in self.shared if s.memory is memory), None)
+    def watcher_of(self, memory: Memory) -> Watcher | None:
+        """Who watches a memory."""
+        return next((w for w in self.watched if w.memory is memory), None)
 
     def bind(self, values: Iterable[Value], data: Iterable[Datum]) -> None:
         """Give values their data."""

@@ -91,7 +91,7 @@ def run(
     """
     launch = prepare(kernel, dims, args, block_dim, resources, fuel)
     journal = Journal(unchecked, stop_on_fault)
-    size = chunk or _chunk_size(kernel)
+    size = chunk or chunk_size(kernel)
     if launch.shares:  # whole blocks
         size = max(1, size // block_dim) * block_dim
     pieces: list[list[Datum]] = []
@@ -141,7 +141,7 @@ def run_serial(
     return _outcome(launch, journal, pieces)
 
 
-def _chunk_size(kernel: Kernel) -> int:
+def chunk_size(kernel: Kernel) -> int:
     """Lanes for which the values of a kernel and its local arrays stay within bounds."""
     each = 64
     for op in walk(kernel.body):

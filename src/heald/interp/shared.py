@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 
 from heald.interp.memory import Lanes, Memory
 from heald.interp.values import Mask
+from heald.ir import Op
 
 _NOBODY, _SEVERAL = -1, -2
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A leaf of the elements that an op accesses."""
+
+    op: Op
+    leaf: int
+
+
+class Watcher(Protocol):
+    """Is told who accesses a memory, a row of ``places`` for each thread, and says who races."""
+
+    memory: Memory
+
+    def begin_interval(self, blocks: Lanes) -> None:
+        """Blocks have come to a barrier."""
+
+    def read(self, part: Part, threads: Lanes, places: Lanes) -> Mask:
+        """Threads read bytes."""
+
+    def update(self, part: Part, threads: Lanes, places: Lanes) -> Mask:
+        """Threads change bytes by atomics."""
+
+    def write(self, part: Part, threads: Lanes, places: Lanes, before: Lanes, new: Lanes) -> Mask:
+        """Threads have written bytes, which were ``before`` and which they wanted to be ``new``."""
 
 
 class SharedMemory:
@@ -33,19 +63,19 @@ class SharedMemory:
         for who in (self._writer, self._reader, self._updater):
             who.reshape(-1, self.size)[blocks] = _NOBODY
 
-    def read(self, threads: Lanes, places: Lanes) -> Mask:
+    def read(self, part: Part, threads: Lanes, places: Lanes) -> Mask:
         """Threads read bytes, a row of ``places`` each; which of them race?"""
         racing = _others(self._writer, threads, places) | _others(self._updater, threads, places)
         _note(self._reader, threads, places)
         return racing
 
-    def update(self, threads: Lanes, places: Lanes) -> Mask:
+    def update(self, part: Part, threads: Lanes, places: Lanes) -> Mask:
         """Threads change bytes by atomics; which of them race?"""
         racing = _others(self._writer, threads, places) | _others(self._reader, threads, places)
         _note(self._updater, threads, places)
         return racing
 
-    def write(self, threads: Lanes, places: Lanes, before: Lanes, new: Lanes) -> Mask:
+    def write(self, part: Part, threads: Lanes, places: Lanes, before: Lanes, new: Lanes) -> Mask:
         """Threads have written bytes, which were ``before`` and which they wanted to be ``new``;
         which of them race?"""
         racing = _others(self._reader, threads, places) | _others(self._updater, threads, places)
