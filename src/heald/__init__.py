@@ -10,7 +10,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from heald.config import config as config
+try:
+    from heald.config import config as config
+except ValueError as error:  # of a HEALD_ variable: what says so are its words, not places in here
+    raise error.with_traceback(None) from None
 
 __version__ = "0.1.0"
 

@@ -138,7 +138,9 @@ class Config:
                 try:
                     value = parse(text)
                 except ValueError as error:
-                    raise ValueError(f"environment variable {variable}={text!r}: {error}") from None
+                    raise ValueError(
+                        f"environment variable {variable}={text!r}: {error}; correct or unset it"
+                    ) from None
             object.__setattr__(self, name, value)
         if self.kernel_cache_dir is None:
             self.kernel_cache_dir = _default_cache()

@@ -1,10 +1,13 @@
 """Settings: whoever derives something from them learns of every change."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import heald
 from heald.config import Config
 
 
@@ -22,6 +25,26 @@ def test_every_change_replaces_the_revision() -> None:
     config.reset()
     seen.append(config.revision)
     assert len({id(revision) for revision in seen}) == len(seen)
+
+
+def test_a_bad_variable_is_told_without_places_in_heald() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import heald"],
+        env={**os.environ, "HEALD_NUM_THREADS": "many"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    *places, told = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert told == (
+        "ValueError: environment variable HEALD_NUM_THREADS='many': expected 0 (all cores) or a "
+        "positive number; correct or unset it"
+    )
+    assert [line.split('"')[1] for line in places if line.startswith("  File ")] == [
+        "<string>",
+        str(Path(heald.__file__)),
+    ]
 
 
 def test_a_refused_change_changes_nothing() -> None:

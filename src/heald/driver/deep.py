@@ -1,11 +1,14 @@
-"""Sources that are nested deeply: compiled in a thread with a larger stack."""
+"""What every step of a compilation runs in: no garbage collector, and a larger stack where sources
+are nested deeply."""
 
 from __future__ import annotations
 
 import contextvars
+import gc
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from heald.diagnostics import CompileError, Diagnostic, Span
@@ -56,16 +59,34 @@ def deeply(make: Callable[[], T], name: str, span: Span | None = None) -> T:
         CompileError: the larger stack is too small, too (H0101).
     """
     try:
-        return make()
+        with _no_collector():
+            return make()
     except RecursionError:
         if isinstance(threading.current_thread(), _DeepThread):
             raise  # to the thread that waits for this one
     try:
-        return with_room(make)
+        with _no_collector():
+            return with_room(make)
     except RecursionError:
         message = f"'{name}' has an expression or a block that is nested too deep"
         hint = "bind parts of it to names, or move them into a @wp.func"
         raise CompileError(Diagnostic("H0101", message, span, hint=hint)) from None
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Without collections of garbage, which visit every object of the process and find none here.
+
+    A compilation makes hundreds of thousands of objects and hardly a cycle, so what is not needed
+    goes by its count of references.  Where two threads meet, the first one in turns it on again.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def is_deep(kernel: Kernel) -> bool:

@@ -1,6 +1,7 @@
 """The ``heald`` command, run as users run it but in this process."""
 
 import io
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+import heald.cli as cli
 import heald.cli.demo as demo_module
 from heald.cli.app import app
 from heald.cli.demos import DEMOS
@@ -49,6 +51,14 @@ def run(*args):
 @pytest.mark.parametrize("spelling", ["version", "--version"])
 def test_version(spelling):
     assert run(spelling).output.strip() == __import__("heald").__version__
+
+
+@pytest.mark.parametrize("spelling", ["version", "--version"])
+def test_the_version_is_told_without_the_other_commands(spelling, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["heald", spelling])
+    monkeypatch.setitem(sys.modules, "heald.cli.app", None)  # importing it would fail
+    cli.main()
+    assert capsys.readouterr().out.strip() == __import__("heald").__version__
 
 
 def test_the_list_names_every_demo():
