@@ -23,6 +23,7 @@ START, END = "<!-- table -->\n", "<!-- end of table -->"
 def test_the_page_lists_every_kernel_of_heald(request: pytest.FixtureRequest) -> None:
     outcome = verify_targets([str(ROOT / "src" / "heald")], (), Console(stderr=True))
     assert not outcome.errors
+    assert outcome.exit_code(strict=True) == 0 or SLOW.search(to_markdown(outcome.reports))
     table = to_markdown(outcome.reports) + "\n"
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(START)

@@ -44,7 +44,8 @@ def verify(
         dim: extents of the launch.
         args: arguments; their types, shapes and integers count, not what arrays hold.
         properties: some of ``bounds``, ``division``, ``assertions``, ``handles``, ``overflow``,
-            ``races``, ``aliasing`` and ``contracts``; all by default.
+            ``races``, ``aliasing``, ``divergence``, ``initialised`` and ``contracts``; all by
+            default.
         given: facts about launches in the form in which reports show conditions, such as
             ``"dim[0] == a.shape[0]"``.
 

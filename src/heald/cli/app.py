@@ -158,7 +158,8 @@ def verify(
 ) -> None:
     """Prove kernels free of faults, races and overflow, or show launches that go wrong.
 
-    Exit code 1 when something is refuted, 2 when a target cannot be verified.
+    Exit code 1 when something is refuted that pyproject.toml does not accept, 2 when a target
+    cannot be verified or what is accepted is out of date.
     """
     if form not in FORMATS:
         raise fail(f"no format '{form}'; the formats are {', '.join(FORMATS)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from heald.api.kernel import Kernel
+from heald.cli.accepted import Scope, accept, to_entries
 from heald.cli.dump import load_target
 from heald.diagnostics import CompileError, HealdError
 from heald.driver import Program
@@ -25,6 +27,7 @@ from heald.driver.verify_formats import (
     to_junit,
     to_markdown,
     to_sarif,
+    verdict_words,
 )
 from heald.driver.verify_issue import Verdict
 from heald.driver.verify_names import Names
@@ -51,7 +54,7 @@ from heald.types import (
 )
 
 _EXAMPLES = (f32, i32, u32)
-FORMATS = ("text", "json", "sarif", "junit", "github", "markdown")
+FORMATS = ("text", "json", "sarif", "junit", "github", "markdown", "accepted")
 _HAS_KERNEL = re.compile(r"@(?:\w+\.)*kernel\b")
 
 
@@ -60,17 +63,26 @@ class Outcome:
     """Everything that a run of ``heald verify`` found.
 
     Attributes:
-        errors: one line each, about targets that could not be verified.
+        errors: one line each, about targets that could not be verified, and what is accepted.
+        scopes: what was looked at.
+        skipped: files with kernels that could not be verified.
     """
 
     reports: list[Report] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    scopes: list[Scope] = field(default_factory=list)
+    skipped: list[Path] = field(default_factory=list)
+
+    def settle(self) -> None:
+        """Mark what is accepted in pyproject.toml."""
+        self.reports, errors = accept(self.reports, self.scopes, self.skipped)
+        self.errors += errors
 
     def exit_code(self, *, strict: bool) -> int:
         """0: nothing wrong, 1: something refuted (or, if strict, open), 2: errors."""
         if self.errors:
             return 2
-        worst = max((r.verdict.rank for r in self.reports), default=0)
+        worst = max((r.open_verdict.rank for r in self.reports), default=0)
         limit = Verdict.UNKNOWN if strict else Verdict.REFUTED
         return 1 if worst >= limit.rank else 0
 
@@ -88,6 +100,7 @@ def verify_targets(targets: Sequence[str], properties: Sequence[str], console: C
             progress.update(task, description=kernel.key)
             verify_kernel(place, kernel, outcome, wanted)
             progress.advance(task)
+    outcome.settle()
     return outcome
 
 
@@ -115,6 +128,7 @@ def verify_kernel(
             outcome.reports.append(report)
     except HealdError as error:
         outcome.errors.append(f"{place}: {str(error).splitlines()[0]}")
+        outcome.skipped.append(Path(place).resolve())
 
 
 def _examples(kernel: Kernel) -> list[Program]:
@@ -161,8 +175,12 @@ def _kernels(target: str, outcome: Outcome) -> list[tuple[str, Kernel]]:
             module = load_module(file)
         except ValueError as error:
             outcome.errors.append(" ".join(str(error).split()))
+            outcome.skipped.append(Path(file).resolve())
             continue
         found += [(file, k) for k in kernels_of(module) if not separator or k.key == name]
+        outcome.scopes.append(Scope(Path(module.__file__ or file).resolve(), name))
+    if Path(place).is_dir():
+        outcome.scopes.append(Scope(Path(place).resolve()))
     if not found and len(outcome.errors) == bad:
         what = f"no kernel '{name}'" if separator else "no kernels"
         outcome.errors.append(f"{place}: {what}")
@@ -221,6 +239,8 @@ def show(outcome: Outcome, kind: str, console: Console, *, strict: bool) -> None
             print(to_junit(outcome.reports, outcome.errors, strict=strict))
         case "markdown":
             print(to_markdown(outcome.reports))
+        case "accepted":
+            print(to_entries(outcome.reports))
         case "github":
             text = to_github(outcome.reports)
             if text:
@@ -236,8 +256,9 @@ def show(outcome: Outcome, kind: str, console: Console, *, strict: bool) -> None
 
 
 def _summary(reports: Sequence[Report]) -> str:
-    counts = {verdict: sum(r.verdict is verdict for r in reports) for verdict in Verdict}
-    parts = ", ".join(f"{n} {verdict.value}" for verdict, n in counts.items() if n)
+    ordered = sorted(reports, key=lambda r: r.verdict.rank)
+    counts = Counter(map(verdict_words, ordered))
+    parts = ", ".join(f"{n} {words}" for words, n in counts.items())
     return f"{len(reports)} kernels: {parts}"
 
 

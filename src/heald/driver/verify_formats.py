@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from heald.diagnostics import CODES, Span
@@ -27,7 +29,13 @@ _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 def headline(report: Report) -> str:
     """One line: kernel, verdict, place."""
     place = f" ({report.span.file}:{report.span.line})" if report.span else ""
-    return f"{report.kernel}: {report.verdict.value}{place}"
+    return f"{report.kernel}: {verdict_words(report)}{place}"
+
+
+def verdict_words(report: Report) -> str:
+    """The verdict, and whether that is accepted."""
+    accepted = report.open_verdict.is_proof and not report.proved
+    return f"accepted as {report.verdict.value}" if accepted else report.verdict.value
 
 
 def _property_line(part: PropertyReport) -> str:
@@ -36,6 +44,8 @@ def _property_line(part: PropertyReport) -> str:
 
 def _verdict(part: PropertyReport) -> str:
     """A verdict with what it asks and what it rests on."""
+    if part.accepted:
+        return f"accepted as {part.verdict.value}: {part.accepted}"
     if not part.verdict.is_proof:
         return part.verdict.value
     text = f"proved if {part.condition}" if part.condition else "proved"
@@ -52,11 +62,16 @@ def to_text(report: Report) -> str:
     for part in report.properties:
         lines.append(f"  {_property_line(part)}")
         lines += [f"               {note}" for note in part.notes]
-    for issue in report.issues:
+    for issue in _shown(report):
         lines += ["", *(_indented(issue.diagnostic().render()))]
         if issue.witness is not None:
             lines += [f"  witness: {line}" for line in describe_witness(issue)]
     return "\n".join(lines)
+
+
+def _shown(report: Report) -> list[Issue]:
+    """What people have to look at: nothing that is accepted."""
+    return [issue for issue, accepted in report.findings if not accepted]
 
 
 def _indented(text: str) -> list[str]:
@@ -85,11 +100,11 @@ def to_markup(report: Report) -> str:
     """The report in colours, as markup that rich understands."""
     lines = [_coloured(headline(report), report.verdict, bold=True)]
     for part in report.properties:
-        word, _, rest = _verdict(part).partition(" ")
-        text = f"{_coloured(word, part.verdict)} {_literal(rest)}"
+        word, separator, rest = _verdict(part).partition(":" if part.accepted else " ")
+        text = f"{_coloured(word, part.verdict)}{separator}{_literal(rest)}"
         lines.append(f"  {part.name:<12} {text}".rstrip())
         lines += [f"               {_literal(note)}" for note in part.notes]
-    for issue in report.issues:
+    for issue in _shown(report):
         lines += ["", *map(_literal, _indented(issue.diagnostic().render()))]
         if issue.witness is not None:
             lines += [_literal(f"  witness: {line}") for line in describe_witness(issue)]
@@ -109,14 +124,15 @@ def to_html(report: Report) -> str:
     rows = []
     for part in report.properties:
         colour = {"yellow": "darkorange"}.get(_COLOURS[part.verdict], _COLOURS[part.verdict])
-        facts = (part.condition, ", ".join(part.contracts), *part.notes)
+        accepted = f"accepted: {part.accepted}" if part.accepted else ""
+        facts = (part.condition, ", ".join(part.contracts), *part.notes, accepted)
         text = "<br>".join(html.escape(t) for t in facts if t)
         rows.append(
             f"<tr><td>{part.name}</td><td style='color:{colour}'>{part.verdict.value}</td>"
             f"<td>{text}</td></tr>"
         )
     issues = "".join(
-        f"<pre>{html.escape(issue.diagnostic().render())}</pre>" for issue in report.issues
+        f"<pre>{html.escape(issue.diagnostic().render())}</pre>" for issue in _shown(report)
     )
     return f"<b>{html.escape(headline(report))}</b><table>{''.join(rows)}</table>{issues}"
 
@@ -140,6 +156,7 @@ def to_json(report: Report) -> dict[str, Any]:
                 "condition": part.condition,
                 "contracts": list(part.contracts),
                 "notes": list(part.notes),
+                "accepted": part.accepted or None,
                 "issues": [_issue_json(issue) for issue in part.issues],
             }
             for part in report.properties
@@ -175,24 +192,15 @@ def _place(span: Span | None) -> dict[str, Any] | None:
 
 
 def to_sarif(reports: Iterable[Report]) -> dict[str, Any]:
-    """Reports as a SARIF 2.1.0 log: errors are bugs, warnings are not proved."""
+    """Reports as a SARIF 2.1.0 log: errors are bugs, warnings are not proved.
+
+    What is accepted is suppressed, with its reason (section 3.35 of the standard).
+    """
     results, codes = [], {}
     for report in reports:
-        for issue in report.issues:
+        for issue, accepted in report.findings:
             codes[issue.code] = CODES[issue.code].title
-            results.append(
-                {
-                    "ruleId": issue.code,
-                    "level": "error" if issue.verdict is Verdict.REFUTED else "warning",
-                    "message": {"text": f"{report.kernel}: {issue.message}. {issue.hint}".strip()},
-                    "locations": [_sarif_place(issue.span)] if issue.span else [],
-                    "relatedLocations": [
-                        {**_sarif_place(note.span), "message": {"text": note.text}}
-                        for note in issue.notes
-                        if note.span is not None
-                    ],
-                }
-            )
+            results.append(_sarif_result(report, issue, accepted))
         results += [_sarif_proof(report, p) for p in report.properties if p.contracts]
     rules = [{"id": code, "shortDescription": {"text": title}} for code, title in codes.items()]
     driver = {"name": "heald verify", "rules": rules}
@@ -201,6 +209,28 @@ def to_sarif(reports: Iterable[Report]) -> dict[str, Any]:
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "results": results}],
     }
+
+
+def _sarif_result(report: Report, issue: Issue, accepted: str) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": issue.code,
+        "level": "error" if issue.verdict is Verdict.REFUTED else "warning",
+        "message": {"text": _sentence(report, issue)},
+        "locations": [_sarif_place(issue.span)] if issue.span else [],
+        "relatedLocations": [
+            {**_sarif_place(note.span), "message": {"text": note.text}}
+            for note in issue.notes
+            if note.span is not None
+        ],
+    }
+    if accepted:
+        why = {"kind": "external", "status": "accepted", "justification": accepted}
+        result["suppressions"] = [why]
+    return result
+
+
+def _sentence(report: Report, issue: Issue) -> str:
+    return f"{report.kernel}: {issue.message}. {issue.hint}".strip()
 
 
 def _sarif_proof(report: Report, part: PropertyReport) -> dict[str, Any]:
@@ -221,7 +251,19 @@ def _sarif_place(span: Span) -> dict[str, Any]:
         "endLine": span.end_line,
         "endColumn": span.end_col + 1,
     }
-    return {"physicalLocation": {"artifactLocation": {"uri": span.file}, "region": region}}
+    uri = {"uri": _uri(span.file)}
+    return {"physicalLocation": {"artifactLocation": uri, "region": region}}
+
+
+def _uri(file: str) -> str:
+    """A file as a reference: relative where it lies below the current folder."""
+    path = _nearby(file)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+
+
+def _nearby(file: str) -> Path:
+    path, here = Path(file), Path.cwd()
+    return path.relative_to(here) if here in path.parents else path
 
 
 def to_junit(reports: Sequence[Report], errors: Sequence[str], *, strict: bool) -> str:
@@ -240,7 +282,9 @@ def to_junit(reports: Sequence[Report], errors: Sequence[str], *, strict: bool) 
                 ElementTree.SubElement(case, "system-out").text = text
             text = "\n".join(issue.diagnostic().render() for issue in part.issues)
             bad = part.verdict is Verdict.REFUTED or (strict and part.verdict is Verdict.UNKNOWN)
-            if bad:
+            if part.accepted:
+                ElementTree.SubElement(case, "skipped", message=_verdict(part))
+            elif bad:
                 ElementTree.SubElement(case, "failure", message=part.verdict.value).text = text
             elif part.verdict is Verdict.UNKNOWN:
                 ElementTree.SubElement(case, "skipped", message=text)
@@ -257,18 +301,26 @@ def to_github(reports: Iterable[Report]) -> str:
     """Reports as workflow commands, which GitHub shows beside the code."""
     lines = []
     for report in reports:
-        for issue in report.issues:
+        for issue in _shown(report):
             level = "error" if issue.verdict is Verdict.REFUTED else "warning"
-            place = ""
-            if issue.span is not None:
-                place = f" file={issue.span.file},line={issue.span.line},col={issue.span.col + 1}"
-            text = f"{report.kernel}: {issue.message}. {issue.hint}".strip()
-            lines.append(f"::{level}{place}::{_escaped(text)}")
+            column = f",col={issue.span.col + 1}" if issue.span else ""
+            lines.append(_github(level, issue.span, column, _sentence(report, issue)))
+        for part in report.properties:
+            if part.accepted:
+                text = f"{report.kernel}: {part.name} {_verdict(part)}"
+                lines.append(_github("notice", report.span, "", text))
         if report.proved and report.contracts:
-            place = f" file={report.span.file},line={report.span.line}" if report.span else ""
             text = f"{report.kernel}: {report.verdict.value}: {', '.join(report.contracts)}"
-            lines.append(f"::notice{place}::{_escaped(text)}")
+            lines.append(_github("notice", report.span, "", text))
     return "\n".join(lines)
+
+
+def _github(level: str, span: Span | None, column: str, text: str) -> str:
+    place = ""
+    if span is not None:
+        file = _escaped(_nearby(span.file).as_posix()).replace(":", "%3A").replace(",", "%2C")
+        place = f" file={file},line={span.line}{column}"
+    return f"::{level}{place}::{_escaped(text)}"
 
 
 def _escaped(text: str) -> str:
@@ -285,9 +337,15 @@ def to_markdown(reports: Iterable[Report]) -> str:
         text = " under ".join(t for t in (report.condition, ", ".join(report.contracts)) if t)
         if not report.proved:
             open_ = [p for p in report.properties if p.issues]
-            text = "; ".join(f"{p.name} {p.verdict.value}: {_reasons(p)}" for p in open_)
-        lines.append(f"| `{report.kernel}` | {report.verdict.value} | {text} |")
+            texts = [f"{p.name} {p.verdict.value}: {_reasons(p)}" for p in open_]
+            texts += dict.fromkeys(f"accepted: {p.accepted}" for p in open_ if p.accepted)
+            text = "; ".join(texts)
+        lines.append(f"| `{report.kernel}` | {verdict_words(report)} | {_cell(text)} |")
     return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _reasons(part: PropertyReport) -> str:

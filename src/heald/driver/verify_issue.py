@@ -87,6 +87,7 @@ class PropertyReport:
         demands: what a proof asks of the launch, readably.
         notes: facts worth knowing, such as benign races.
         contracts: those that a proof rests on, readably.
+        accepted: why it need not be proved; empty where nobody said so.
     """
 
     name: str
@@ -95,6 +96,7 @@ class PropertyReport:
     notes: tuple[str, ...] = ()
     issues: tuple[Issue, ...] = ()
     contracts: tuple[str, ...] = ()
+    accepted: str = ""
 
     @property
     def condition(self) -> str:

@@ -38,6 +38,12 @@ class Report:
         return max((p.verdict for p in self.properties), key=lambda v: v.rank)
 
     @property
+    def open_verdict(self) -> Verdict:
+        """The worst of the properties that are not accepted as they are."""
+        found = (p.verdict for p in self.properties if not p.accepted)
+        return max(found, key=lambda v: v.rank, default=Verdict.PROVED)
+
+    @property
     def proved(self) -> bool:
         """Is every property proved, perhaps under conditions on the launch or contracts?"""
         return self.verdict.is_proof
@@ -55,11 +61,16 @@ class Report:
     @property
     def issues(self) -> tuple[Issue, ...]:
         """Everything that is refuted or unknown, bugs first; what several properties say, once."""
-        found: dict[object, Issue] = {}
-        for part in self.properties:
+        return tuple(issue for issue, _ in self.findings)
+
+    @property
+    def findings(self) -> tuple[tuple[Issue, str], ...]:
+        """Every issue with the reason for which it is accepted; empty where it is not."""
+        found: dict[object, tuple[Issue, str]] = {}
+        for part in sorted(self.properties, key=lambda p: bool(p.accepted)):
             for issue in part.issues:
-                found.setdefault((issue.code, issue.message, issue.span), issue)
-        return tuple(sorted(found.values(), key=lambda issue: -issue.verdict.rank))
+                found.setdefault((issue.code, issue.message, issue.span), (issue, part.accepted))
+        return tuple(sorted(found.values(), key=lambda pair: -pair[0].verdict.rank))
 
     @property
     def witness(self) -> Witness | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from heald.ir import Attr, Kernel, Op, op_ids, walk
 from heald.ops import CLAIMS, PROMISES, role_of
 from heald.passes.drop_dead import drop_dead
@@ -21,6 +23,9 @@ def settle_contracts(kernel: Kernel, *, check: bool) -> Kernel:
         %c = icmp %i, %n [pred="slt"]
         assert %c [guard=true, id=7, message="wp.requires(i < n)"]
 
+    Where nothing else read the launch index, a kernel without checks has no launch rank: nobody
+    need find the index.
+
     Args:
         kernel: guarded.
         check: whether contracts are checked at run time.
@@ -35,7 +40,10 @@ def settle_contracts(kernel: Kernel, *, check: bool) -> Kernel:
         if op.name != "assume":
             rebuild.copy(op, visit)
 
-    return drop_dead(rebuild.rebuilt(visit))
+    settled = drop_dead(rebuild.rebuilt(visit))
+    if any(op.name == "tid" for op in walk(settled.body)):
+        return settled
+    return replace(settled, rank=0)
 
 
 def assert_roles(kernel: Kernel, roles: frozenset[str]) -> Kernel:

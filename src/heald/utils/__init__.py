@@ -175,7 +175,7 @@ def _mark_runs(values: wp.array(dtype=Any), marks: wp.array(dtype=int)):
 def _write_runs(
     values: wp.array(dtype=Any),
     marks: wp.array(dtype=int),
-    runs: wp.array(dtype=int),
+    runs: wp.array(dtype=int, elem=wp.within(1, "run_values.shape[0]")),
     run_values: wp.array(dtype=Any),
     run_starts: wp.array(dtype=int),
 ):

@@ -16,9 +16,19 @@ WARP = 32
 WARPS = THREADS // WARP
 DIGIT_BITS = 8
 DIGITS = 1 << DIGIT_BITS
+MOST_TILES = (2**31 - 1) // TILE
+"""Tiles whose elements int32 can number."""
 _PADDED = TILE + THREADS
 _STAGED = 4
 """Bytes of elements of which shared memory holds a tile of keys and one of values."""
+
+
+@wp.func
+def takes_tile(tiles: wp.Int):
+    """Is this thread one of a whole block, and its block one of ``tiles``?"""
+    whole = wp.block_dim() == THREADS and wp.block_threads() == THREADS
+    return whole and wp.tid() < THREADS * tiles and tiles <= MOST_TILES
+
 
 # -- scans -----------------------------------------------------------------------------------------
 
@@ -31,6 +41,7 @@ def padded(k: int):
 
 @wp.kernel
 def _sum_tiles(values: wp.array(dtype=Any), sums: wp.array(dtype=Any)):
+    wp.requires(takes_tile(sums.shape[0]))
     t = wp.thread_index()
     first = wp.block_index() * TILE
     total = values.dtype()
@@ -50,6 +61,7 @@ def _scan_tiles(
     inclusive: bool,
     out: wp.array(dtype=Any),
 ):
+    wp.requires(takes_tile(starts.shape[0]) and values.shape[0] == out.shape[0])
     t = wp.thread_index()
     first = wp.block_index() * TILE
     tile = wp.shared_array(_PADDED, values.dtype)
@@ -154,6 +166,7 @@ def digit_of(key: Any, shift: int):
 
 @wp.kernel
 def _count_digits(keys: wp.array(dtype=Any), shift: int, counts: wp.array(dtype=int, ndim=2)):
+    wp.requires(takes_tile(counts.shape[1]) and counts.shape[0] == DIGITS)
     t = wp.thread_index()
     first = wp.block_index() * TILE
     bins = wp.shared_array(DIGITS, int)
@@ -167,6 +180,20 @@ def _count_digits(keys: wp.array(dtype=Any), shift: int, counts: wp.array(dtype=
     counts[t, wp.block_index()] = bins[t]
 
 
+@wp.func
+def fits(
+    places: wp.array(dtype=int, ndim=2),
+    count: wp.Int,
+    values: wp.array(dtype=Any),
+    keys_out: wp.array(dtype=Any),
+    values_out: wp.array(dtype=Any),
+):
+    """Are there places for each tile, and as many values, and room for as many, as keys?"""
+    room = keys_out.shape[0] == count and values_out.shape[0] == count
+    tiles = takes_tile(places.shape[1]) and places.shape[0] == DIGITS
+    return room and tiles and values.shape[0] == count
+
+
 @wp.kernel
 def _move_by_digit(
     keys: wp.array(dtype=Any),
@@ -176,9 +203,9 @@ def _move_by_digit(
     keys_out: wp.array(dtype=Any),
     values_out: wp.array(dtype=Any),
 ):
+    wp.requires(fits(places, keys.shape[0], values, keys_out, values_out))
     t = wp.thread_index()
-    lane = t % WARP
-    warp = t // WARP
+    lane, warp = t % WARP, t // WARP
     first = wp.block_index() * TILE + warp * (WARP * ITEMS) + lane
     seen = wp.shared_array((WARPS, DIGITS), int)
     for w in range(WARPS):
@@ -227,9 +254,9 @@ def _move_by_tile(
     keys_out: wp.array(dtype=Any),
     values_out: wp.array(dtype=Any),
 ):
+    wp.requires(fits(places, keys.shape[0], values, keys_out, values_out))
     t = wp.thread_index()
-    lane = t % WARP
-    warp = t // WARP
+    lane, warp = t % WARP, t // WARP
     tile = wp.block_index() * TILE
     first = warp * (WARP * ITEMS) + lane
     filled = wp.min(keys.shape[0] - tile, TILE)

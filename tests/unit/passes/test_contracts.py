@@ -61,3 +61,12 @@ def test_some_roles_can_be_chosen(role):
 def test_an_unknown_role_is_refused():
     with pytest.raises(CompileError, match="role"):
         check(kernel_of(KERNEL.replace('"ensures"', '"hopes"')), TABLE)
+
+
+def test_an_index_that_only_contracts_read_is_no_launch_index():
+    text = KERNEL.replace("    store %a, %i, %i\n", "")
+    kernel = settle_contracts(guard(kernel_of(text)), check=False)
+    check(kernel, TABLE)
+    assert (names(kernel), kernel.rank) == (["return"], 0)
+    assert settle_contracts(guard(kernel_of(text)), check=True).rank == 1
+    assert settle_contracts(guard(kernel_of(KERNEL)), check=False).rank == 1
