@@ -39,7 +39,7 @@ from heald.api.device_memory import (
 )
 from heald.api.foreign import ForeignArray, adopt, is_on_gpu
 from heald.api.indexing import find_view, key_text
-from heald.api.scalars import is_number
+from heald.api.scalars import describe, is_number
 from heald.api.struct import make_value, spell, take_leaves
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.runtime import (
@@ -149,6 +149,14 @@ class array(ArrayMemory):  # noqa: N801 - the name that users know
             raise bad_shape("strides= describes memory at ptr=, which is missing")
         if deleter is not None and ptr is None:
             raise bad_shape("deleter= gives memory at ptr= back, which is missing")
+        if deleter is not None and not callable(deleter):
+            raise TypingError(
+                Diagnostic(
+                    "H0702",
+                    f"deleter= is called with an address and a number of bytes; "
+                    f"{describe(deleter)} cannot be called",
+                )
+            )
         if device is None and is_on_gpu(data):
             device = adopt(data, None).device
         place = get_device(device)

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heald.api.casting import cast_elements, no_numbers, scalar_of
+from heald.api.casting import cast_elements, misfit, no_numbers, scalar_of
 from heald.api.host_value import HostValue
 from heald.api.scalars import describe, integer_of
 from heald.api.struct import StructValue, require_element, spell, struct_leaves
 from heald.diagnostics import Diagnostic, LaunchError, Note, TypingError
-from heald.runtime import byte_size, codec_of, contiguous_strides
+from heald.runtime import byte_size, byte_span, codec_of, contiguous_strides
 from heald.types import (
     BY_NAME,
     Array,
+    Scalar,
     Struct,
     Type,
     align_of,
@@ -29,6 +30,7 @@ from heald.types import (
     b1,
     f32,
     i32,
+    leaves,
     numpy_dtype,
     size_of,
 )
@@ -37,6 +39,8 @@ from heald.types.descriptors import Element
 NDArray = npt.NDArray[Any]
 
 MAX_RANK = 4
+_EXACT_FLOATS = 2.0**53
+"""Integers below are float64 numbers, all of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,6 +167,8 @@ def read_data(data: Any, element: Element | None, shape: tuple[int, ...] | None)
         source = _to_numpy(data, leaf_types)
         if element is None:
             element = _infer(source, leaf_types)
+        if source.dtype.kind == "f" and isinstance(data, (list, tuple)):
+            source = _exact(data, source, element)
         values = cast_elements(source, element)
     inner = numpy_dtype(element).shape
     outer = _outer_shape(values.shape, inner, element) if shape is None else shape
@@ -250,7 +256,15 @@ def check_pointer(
             raise bad_shape(f"strides={strides!r} are not {len(shape)} numbers of bytes")
     count = prod(shape)
     if type(ptr) is not int or (count and not 0 < ptr < 1 << 63):
-        raise bad_shape(f"ptr= is the address of {count} elements, not {ptr!r}")
+        raise bad_shape(
+            f"ptr= is the address of {count} elements, not {ptr!r}", "give an int, such as a.ptr"
+        )
+    low, high = byte_span(shape, steps, size_of(element))
+    if count and not (ptr + low > 0 and ptr + high < 1 << 63):
+        raise bad_shape(
+            f"shape {shape} with strides {steps} reaches from address {ptr + low:#x} to "
+            f"{ptr + high:#x}: there is no such memory"
+        )
     if not _aligned(ptr, shape, steps, align_of(element)):
         raise bad_shape(
             f"address {ptr:#x} and strides {steps} must be multiples of {align_of(element)}, the "
@@ -397,10 +411,32 @@ def _is_numeric(item: Any) -> bool:
     )
 
 
+def _exact(data: Any, source: NDArray, element: Element) -> NDArray:
+    """Numbers for integers, none of them rounded on the way.
+
+    numpy makes floats of a list that holds floats, too, or integers that need both signs and all
+    bits; ``source`` is what it made.
+    """
+    t = leaves(element)[0]
+    if not (isinstance(t, Scalar) and t.is_integer) or np.all(np.abs(source) < _EXACT_FLOATS):
+        return source
+    numbers = np.array(data, dtype=object)
+    if numbers.shape != source.shape or not np.all(np.isfinite(source)):
+        return source
+    whole = [int(x) for x in numbers.ravel()]
+    for at, number in enumerate(whole):
+        if not t.lowest <= number <= t.highest:
+            raise misfit(numbers, at, f"{t.public} holds {t.lowest} to {t.highest}")
+    return np.array(whole, t.carrier).reshape(source.shape)
+
+
 def _infer(source: NDArray, leaf_types: set[type]) -> Element:
     """The element type of numbers when none was asked for."""
     if leaf_types <= {bool, int, float}:
-        return b1 if source.dtype.kind == "b" else i32 if source.dtype.kind in "iu" else f32
+        if source.dtype.kind == "b":
+            return b1
+        whole = float not in leaf_types if leaf_types else source.dtype.kind in "iu"
+        return i32 if whole else f32
     t = scalar_of(source.dtype)
     if t is None:
         raise no_numbers(source.dtype)

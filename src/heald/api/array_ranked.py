@@ -6,6 +6,7 @@ from typing import Any
 
 from heald.api.array import array
 from heald.api.indexed import indexedarray
+from heald.diagnostics import Diagnostic, LaunchError
 from heald.types import Pattern
 
 
@@ -23,9 +24,21 @@ class RankedArray:
         """As the kind with this ``ndim``.
 
         Raises:
+            LaunchError: another ``ndim`` (H0703).
             TypingError, LaunchError, DeviceError: as the kind does.
         """
-        return self._kind(*args, **{"ndim": self._ndim, **options})
+        wanted = options.setdefault("ndim", self._ndim)
+        if wanted is not None and wanted != self._ndim:
+            name = f"wp.{self._kind.__name__}"
+            raise LaunchError(
+                Diagnostic(
+                    "H0703",
+                    f"{name}{self._ndim}d has ndim={self._ndim}, not {wanted!r}",
+                    hint=f"use {name} with ndim=",
+                )
+            )
+        options["ndim"] = self._ndim
+        return self._kind(*args, **options)
 
     def __getitem__(self, dtype: Any) -> Pattern:
         made: Pattern = self._kind[dtype, self._ndim]

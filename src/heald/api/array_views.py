@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from heald.api.array_input import bad_shape, check_aligned, check_shape
 from heald.api.scalars import integer_of
 from heald.api.struct import spell
@@ -24,7 +26,7 @@ def reshape_extents(given: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
         LaunchError: no shape, or another size (H0711).
     """
     size = prod(shape)
-    wanted = list(given) if isinstance(given, (tuple, list)) else [given]
+    wanted = list(given) if isinstance(given, (tuple, list, np.ndarray)) else [given]
     if wanted.count(-1) == 1:
         rest = -prod(wanted)
         if rest <= 0 or size % rest:

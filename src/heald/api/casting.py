@@ -162,7 +162,7 @@ def _check_range(source: NDArray, t: Scalar) -> None:
         if t.lowest <= int(source.flat[low]) and int(source.flat[high]) <= t.highest:
             return
         at = low if int(source.flat[low]) < t.lowest else high
-    raise _misfit(source, at, f"{t.public} holds {t.lowest} to {t.highest}")
+    raise misfit(source, at, f"{t.public} holds {t.lowest} to {t.highest}")
 
 
 def _check_overflow(source: NDArray, result: NDArray, t: Scalar) -> None:
@@ -171,10 +171,11 @@ def _check_overflow(source: NDArray, result: NDArray, t: Scalar) -> None:
     if source.dtype.kind == "f":
         infinite &= np.isfinite(source)
     if infinite.any():
-        raise _misfit(source, int(np.argmax(infinite)), f"that is beyond the largest {t.public}")
+        raise misfit(source, int(np.argmax(infinite)), f"that is beyond the largest {t.public}")
 
 
-def _misfit(source: NDArray, at: int, why: str) -> TypingError:
+def misfit(source: NDArray, at: int, why: str) -> TypingError:
+    """The refusal of one number of an array, which is at ``at`` in row-major order."""
     place = [int(k) for k in np.unravel_index(at, source.shape)]
     where = f"element {place if len(place) > 1 else place[0]}" if place else "the number"
     return TypingError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +13,7 @@ from heald.api.adapt import adapt_argument, adapt_arguments, find_program
 from heald.api.contents import run_program
 from heald.api.edge import cut
 from heald.api.kernel import Kernel
+from heald.api.scalars import integer_of
 from heald.config import config
 from heald.diagnostics import Diagnostic, HealdError, LaunchError, Note
 from heald.driver import (
@@ -241,12 +241,9 @@ class Launch:
         return [name for name, _ in self.kernel.parameters]
 
     def _position(self, index: int) -> int:
-        try:
-            position = operator.index(index)
-        except TypeError:
-            raise self._unknown(index) from None
-        if not 0 <= position < len(self.kernel.parameters):
-            raise self._unknown(position)
+        position = integer_of(index)
+        if position is None or not 0 <= position < len(self.kernel.parameters):
+            raise self._unknown(index)
         return position
 
     def _unknown(self, what: object) -> LaunchError:
@@ -256,7 +253,7 @@ class Launch:
         hint = f"did you mean {near[0]!r}?" if near else ""
         if isinstance(what, str) and what in names:
             hint = f"write set_param_by_name({what!r}, value)"
-        elif isinstance(what, int) and 0 <= what < len(names):
+        elif type(what) is int and 0 <= what < len(names):
             hint = f"write set_param_at_index({what}, value)"
         return LaunchError(
             Diagnostic(

@@ -292,6 +292,8 @@ def from_ptr(
         LaunchError: no address, shape or strides that can be (H0711).
         DeviceError: unknown device, or more bytes than an address can reach (H0801, H0802).
     """
+    if ptr is None:
+        raise bad_shape("from_ptr takes the address of memory, not None", "use wp.empty(length)")
     made: array = array(
         ptr=ptr, dtype=dtype, shape=length, strides=strides, device=device, deleter=deleter
     )

@@ -170,7 +170,11 @@ def _capsule_of(source: Any) -> Any:
     if export_it is None:
         return None
     device = getattr(source, "__dlpack_device__", lambda: HOST)()
-    kind, ordinal = map(int, device)
+    try:
+        kind, ordinal = map(int, device)
+    except (TypeError, ValueError):
+        message = f"__dlpack_device__ of {type(source).__name__} gives {device!r}, not two numbers"
+        raise TypingError(Diagnostic("H0702", message)) from None
     options: dict[str, Any] = {}
     if kind in (CUDA, CUDA_MANAGED):
         options["stream"] = current_stream(get_device(f"cuda:{ordinal}")).cuda_stream

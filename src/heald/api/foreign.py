@@ -17,7 +17,7 @@ import numpy as np
 from heald.api.array_input import check_rank
 from heald.api.casting import scalar_of
 from heald.api.struct import spell
-from heald.diagnostics import DeviceError, Diagnostic, TypingError
+from heald.diagnostics import DeviceError, Diagnostic, Note, TypingError
 from heald.runtime import Device, contiguous_strides, get_device
 from heald.runtime.cuda import Event, current_stream, gpu_of, raise_pending
 from heald.types import BY_NAME, Scalar, Struct, leaves, numpy_dtype, size_of
@@ -65,19 +65,30 @@ def adopt(data: Any, element: Element | None) -> ForeignArray:
         DeviceError: it is on no GPU of this process (H0801).
     """
     said = _interface(data)
-    dtype = np.dtype(said["typestr"])
+    try:
+        dtype = np.dtype(said["typestr"])
+        ptr, read_only = int(said["data"][0]), bool(said["data"][1])
+        shape = tuple(int(n) for n in said["shape"])
+        strides = said.get("strides")
+        steps = contiguous_strides(shape, dtype.itemsize)
+        if strides is not None:
+            steps = tuple(int(step) for step, _ in zip(strides, shape, strict=True))
+        stream = said.get("stream")
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise TypingError(
+            Diagnostic(
+                "H0712",
+                f"__cuda_array_interface__ of {type(data).__name__} is not what its version 3 says",
+                notes=(Note(f"{type(error).__name__}: {error}"),),
+            )
+        ) from None
     scalar = scalar_of(dtype)
     if scalar is None or not dtype.isnative:
         raise TypingError(Diagnostic("H0712", f"Heald has no type for {said['typestr']!r}"))
-    ptr, read_only = said["data"]
-    shape = tuple(int(n) for n in said["shape"])
-    strides = said.get("strides")
-    steps = contiguous_strides(shape, dtype.itemsize) if strides is None else tuple(strides)
-    device = _device_of(int(ptr)) if ptr else _first_gpu()
-    stream = said.get("stream")
+    device = _device_of(ptr) if ptr else _first_gpu()
     if stream not in _NO_STREAM:
         _wait_for(device, int(stream))
-    return fold(scalar, element, int(ptr), (shape, steps), device, data, bool(read_only))
+    return fold(scalar, element, ptr, (shape, steps), device, data, read_only)
 
 
 def fold(

@@ -250,7 +250,9 @@ def _default(t: Type) -> Any:
 def _wrong_type(t: Type, value: object, what: str, hint: str = "") -> Diagnostic:
     given = getattr(value, "__heald_type__", None)
     shown = f"a {spell(given)}" if given is not None else describe(value)
-    if given is not None and spell(given) == spell(t):
+    if isinstance(value, type) and given is not None:
+        shown, hint = f"the class {value.__name__}", f"make a value: {value.__name__}(...)"
+    elif given is not None and spell(given) == spell(t):
         shown = f"one of another struct {spell(t)}"
         hint = hint or f"{spell(t)} was defined again: make the value anew"
     return Diagnostic("H0201", f"{what} takes a {spell(t)}, not {shown}", hint=hint)

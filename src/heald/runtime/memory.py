@@ -91,7 +91,11 @@ def byte_size(shape: Sequence[int], itemsize: int) -> int:
             Diagnostic(
                 "H0802",
                 f"an array of shape {tuple(shape)} with elements of {itemsize} bytes would take "
-                f"{prod(shape) * itemsize:,} bytes, more than an address can reach",
+                + (
+                    "strides beyond what an address can reach"
+                    if 0 in shape
+                    else f"{prod(shape) * itemsize:,} bytes, more than an address can reach"
+                ),
             )
         )
     return prod(shape) * itemsize

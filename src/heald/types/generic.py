@@ -83,6 +83,9 @@ class ArrayPattern:
     dtype: typing.Any
     ndim: Extent
 
+    def __repr__(self) -> str:
+        return f"heald.array(dtype={self.dtype!r}, ndim={self.ndim!r})"
+
 
 @dataclass(frozen=True, slots=True)
 class IndexedPattern:

@@ -16,8 +16,8 @@ from hypothesis.extra import numpy as hnp
 from heald import types
 from heald.api import values as wp
 from heald.api.array import array
-from heald.api.array_ranked import array1d, array2d, array3d, array4d
-from heald.api.creation import empty, zeros
+from heald.api.array_ranked import array1d, array2d, array3d, array4d, indexedarray2d
+from heald.api.creation import empty, from_ptr, zeros
 from heald.api.struct import struct
 from heald.diagnostics import DeviceError, LaunchError, TypingError
 from heald.runtime import CPU, set_device
@@ -570,6 +570,10 @@ def test_memory_at_a_pointer():
         {"ptr": 64.0, "shape": 1},
         {"ptr": True, "shape": 1},
         {"ptr": 66, "shape": 1},
+        {"ptr": np.uint64(64), "shape": 1},
+        {"ptr": (1 << 63) - 4, "shape": 4},
+        {"ptr": 1024, "shape": 4000, "strides": (-4,)},
+        {"ptr": 1 << 20, "shape": 4, "strides": (1 << 62,)},
         {"ptr": 64, "shape": 2, "strides": (6,)},
         {"ptr": 64, "shape": 2, "strides": (4, 4)},
         {"ptr": 64, "shape": 2, "strides": ("4",)},
@@ -587,3 +591,59 @@ def test_bad_pointers_are_refused(options):
 def test_a_pointer_needs_a_dtype():
     with refused("H0711", LaunchError):
         array(ptr=64, shape=1)
+
+
+def test_a_pointer_is_an_address():
+    with refused("H0711.*not None", LaunchError):
+        from_ptr(None, 4, float)
+    with refused("H0702.*deleter= .* int 5 cannot be called"):
+        from_ptr(64, 4, float, deleter=5)
+
+
+@pytest.mark.parametrize(
+    ("data", "element", "expected"),
+    [
+        ([2**53 + 1, 0.5], types.i64, [2**53 + 1, 0]),
+        ([[2**63 + 1], [5]], types.u64, [[2**63 + 1], [5]]),
+        ([2**63 - 1, -0.5], types.i64, [2**63 - 1, 0]),
+        ([-(2**63), 1.0], types.i64, [-(2**63), 1]),
+        ((2**64 - 1, np.int8(3)), types.u64, [2**64 - 1, 3]),
+        ([[2**63 + 1, 1, 2**63 + 2]], Vector(types.u64, 3), [[2**63 + 1, 1, 2**63 + 2]]),
+    ],
+)
+def test_integers_beyond_floats_are_not_rounded(data, element, expected):
+    made = array(data, element)
+    assert made.numpy().tolist() == expected
+    assert made.fill_(7).assign(data).numpy().tolist() == expected
+
+
+@pytest.mark.parametrize("data", [[2**64 - 1, -1], [2**64 - 1, 0.5, -1], [2**53 + 1, -1, 0.5]])
+def test_the_integer_that_does_not_fit_is_named(data):
+    with refused(rf"H0712.*element {data.index(-1)} of the data is -1; uint64"):
+        array(data, types.u64)
+
+
+def test_integers_never_become_floats_unasked():
+    with refused("H0712.*18446744073709551615; int32 holds"):
+        array([2**64 - 1, -1])
+    assert array([2**64 - 1, -1], types.f64).list() == [float(2**64), -1.0]
+
+
+@pytest.mark.parametrize("kind", [array1d, array2d, array3d, array4d, indexedarray2d])
+def test_a_ranked_name_has_its_rank(kind):
+    rank = int(repr(kind)[-2])
+    assert kind(dtype=float, ndim=rank).ndim == rank
+    with refused(rf"H0703.*{rank}d has ndim={rank}, not 5", LaunchError):
+        kind(dtype=float, ndim=5)
+
+
+def test_a_reshape_takes_what_a_shape_may_be():
+    for shape in ((3, 4), [3, 4], np.array([3, 4])):
+        assert zeros(12).reshape(shape).shape == (3, 4)
+
+
+def test_strides_beyond_addresses_are_told_from_sizes():
+    with pytest.raises(DeviceError, match=r"H0802.*strides beyond"):
+        zeros((1 << 62, 1 << 62, 0))
+    with pytest.raises(DeviceError, match=r"H0802.* bytes, more than"):
+        zeros(1 << 62)

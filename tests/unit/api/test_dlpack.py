@@ -177,3 +177,16 @@ def test_the_array_interface_goes_both_ways():
     assert again.shape == (2, 3)
     again[0, 0] = 9
     assert a[0] == wp.vec3(9, 1, 2)
+
+
+@pytest.mark.parametrize("device", ["x", 1, (1,), (1, 2, 3), ("x", 0), None])
+def test_a_device_that_is_none_is_refused(device):
+    class Liar:
+        def __dlpack__(self, **options):
+            return np.zeros(3).__dlpack__()
+
+        def __dlpack_device__(self):
+            return device
+
+    with pytest.raises(wp.TypingError, match=r"H0702.*__dlpack_device__ of Liar"):
+        wp.from_dlpack(Liar())

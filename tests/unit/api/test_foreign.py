@@ -60,3 +60,23 @@ def test_what_lies_on_the_host_is_not_on_a_gpu() -> None:
     for data in (None, 5, [1.0], np.zeros(3), wp.zeros(3), wp.vec3(), memoryview(b"abc")):
         assert not is_on_gpu(data)
     assert callable(take_capsule)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        7,
+        {},
+        {"shape": (3,), "typestr": "<f4"},
+        {"shape": (3,), "typestr": "?!", "data": (4096, False)},
+        {"shape": 3, "typestr": "<f4", "data": (4096, False)},
+        {"shape": ("x",), "typestr": "<f4", "data": (4096, False)},
+        {"shape": (3,), "typestr": "<f4", "data": ("x", False)},
+        {"shape": (3,), "typestr": "<f4", "data": (4096,)},
+        {"shape": (3,), "typestr": "<f4", "data": (4096, False), "strides": (4, 4)},
+    ],
+)
+def test_what_does_not_describe_memory_of_a_gpu_is_refused(said: Any) -> None:
+    holder = type("Holder", (), {"__cuda_array_interface__": said})()
+    with pytest.raises(TypingError, match=r"H0712.*__cuda_array_interface__ of Holder"):
+        wp.array(holder)

@@ -818,3 +818,15 @@ def test_parameters_with_defaults_may_be_left_out(path: str) -> None:
         wp.launch(scaled, 2, [])
     with pytest.raises(wp.LaunchError, match="H0701"):
         wp.launch(scaled, 2, [wp.ones(2), 1.0, 1, 1])
+
+
+@wp.kernel
+def anything(a: wp.array(dtype=Any)):
+    a[0] = a[1]
+
+
+def test_a_generic_array_is_named_as_it_is_written() -> None:
+    with pytest.raises(
+        wp.LaunchError, match=r"is heald.array\(dtype=typing.Any, ndim=1\), not list"
+    ):
+        wp.launch(anything, 1, [[1.0]])

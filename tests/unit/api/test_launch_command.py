@@ -180,6 +180,7 @@ REFUSED: dict[str, tuple[str, Any]] = {
     "index": ("H0715", lambda c: c.set_param_at_index(5, 1.0)),
     "negative index": ("H0715", lambda c: c.set_param_at_index(-1, 1.0)),
     "no index": ("H0715", lambda c: c.set_param_at_index("out", 1.0)),
+    "a bool": ("H0715", lambda c: c.set_param_at_index(True, 1.0)),
     "name": ("H0715", lambda c: c.set_param_by_name("flags", 1.0)),
     "no name": ("H0715", lambda c: c.set_param_by_name(3, 1.0)),
     "type": ("H0702", lambda c: c.set_param_by_name("x", "1")),

@@ -468,5 +468,12 @@ def test_a_value_of_a_struct_that_was_defined_again_is_told_apart() -> None:
     assert "make the value anew" in str(e.value)
 
 
+def test_a_struct_in_place_of_its_value_is_named() -> None:
+    made = struct_named("Whole", types.i32)
+    with pytest.raises(TypingError, match="s takes a Whole, not the class Whole") as e:
+        make_value(made.__heald_type__, take_leaves(made.__heald_type__, made, "s"))
+    assert "make a value: Whole(...)" in str(e.value)
+
+
 def struct_named(name: str, kind: object) -> typing.Any:
     return struct(type(name, (), {"__annotations__": {"x": kind}}))
