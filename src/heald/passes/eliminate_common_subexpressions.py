@@ -45,6 +45,7 @@ class _Eliminate:
 
     def __init__(self, kernel: Kernel) -> None:
         self.build = Rebuild(kernel)
+        self._written = written_spaces(kernel)
         self._available: dict[Hashable, Op] = {}
         self._undo: list[Hashable] = []
         self._versions = {"global": 0, "local": 0}
@@ -95,7 +96,7 @@ class _Eliminate:
     def _nest(self, op: Op) -> None:
         """Ops inside a region are not available after it; memory changes in any of them."""
         before = dict(self._versions)
-        written = written_spaces(*op.regions)
+        written = self._written[op]
         if op.name in LOOPS:
             self._bump(written)  # what an iteration reads, the one before it may have written
         inside = dict(self._versions)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from heald.ir import ATOMICS, OBLIGATIONS, STRUCTURAL, Effect, Kernel, Op, Region, Value, walk
 from heald.ops import TABLE
 from heald.types import Array
 
+T = TypeVar("T")
 Constants = Mapping[Value, bool | int | float]
 
 DIVISIONS = frozenset({"idiv", "irem", "udiv", "urem"})
@@ -83,10 +85,28 @@ def written_space(op: Op) -> str | None:
     return None
 
 
-def written_spaces(*regions: Region) -> frozenset[str]:
-    """Which memories regions may change."""
-    found = {written_space(op) for region in regions for op in walk(region)}
-    return frozenset(space for space in found if space is not None)
+def gather(kernel: Kernel, own: Callable[[Op], T | None]) -> dict[Op, frozenset[T]]:
+    """For each op with regions what ``own`` finds in these, however deep: in one walk for all."""
+    found: dict[Op, frozenset[T]] = {}
+
+    def visit(region: Region) -> frozenset[T]:
+        here = []
+        for op in region.ops:
+            mine = own(op)
+            if mine is not None:
+                here.append(mine)
+            if op.regions:
+                found[op] = inner = frozenset().union(*map(visit, op.regions))
+                here += inner
+        return frozenset(here)
+
+    visit(kernel.body)
+    return found
+
+
+def written_spaces(kernel: Kernel) -> dict[Op, frozenset[str]]:
+    """For each op with regions which memories these may change."""
+    return gather(kernel, written_space)
 
 
 def launch_rank(kernel: Kernel) -> int:

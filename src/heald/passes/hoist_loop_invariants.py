@@ -70,6 +70,7 @@ class _Hoist:
         self._level: dict[Value, int] = {}
         self._loops: list[_Loop] = []
         self._constants = constants_of(kernel)
+        self._written = written_spaces(kernel)
 
     def run(self) -> Kernel:
         return self.build.rebuilt(self._one)
@@ -116,7 +117,7 @@ class _Hoist:
 
     def _loop(self, op: Op) -> None:
         operands = self.build.get_all(op.operands)
-        loop = _Loop(self.build.depth - 1, written_spaces(*op.regions))
+        loop = _Loop(self.build.depth - 1, self._written[op])
         self._loops.append(loop)
         regions = []
         for k, region in enumerate(op.regions):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from heald.artifact import LaunchCondition
 from heald.ir import EXITS, MEMORY, OBLIGATIONS, Kernel, Op, Region, Value, op_ids, walk
 from heald.passes.dependence import Dependence, condition_of
-from heald.passes.facts import DIVISIONS
+from heald.passes.facts import DIVISIONS, gather
 from heald.passes.guard import Verdict
 from heald.passes.interval_facts import Facts
 from heald.passes.interval_loops import Loop, Memory, exit_terms, open_loop
@@ -90,7 +90,9 @@ def analyse_intervals(kernel: Kernel) -> Intervals:
 def _deciding(kernel: Kernel) -> frozenset[Value]:
     """What obligations depend on, or where control goes: nothing else can prove one."""
     ops = list(walk(kernel.body))
-    leaving = [v for op in ops if _may_leave(op) for v in condition_of(op)]
+    left = gather(kernel, lambda op: op.name if op.name in EXITS else None)
+    # A branch tells more behind it where one arm leads elsewhere.
+    leaving = [v for op in ops if op.name == "if" and left[op] for v in condition_of(op)]
     return _behind(kernel, [op for op in ops if op.name in OBLIGATIONS], leaving)
 
 
@@ -99,12 +101,6 @@ def _behind(kernel: Kernel, asked: Iterable[Op], more: Iterable[Value] = ()) -> 
     asked, found = list(asked), Dependence(kernel)
     values = [v for op in asked for v in _asked_of(op)]
     return found.behind((), [*values, *found.around(asked), *more])
-
-
-def _may_leave(op: Op) -> bool:
-    """Does a branch tell more behind it, since one arm leads elsewhere?"""
-    inner = (o for region in op.regions for o in walk(region)) if op.name == "if" else ()
-    return any(o.name in EXITS for o in inner)
 
 
 def _asked_of(op: Op) -> Sequence[Value]:

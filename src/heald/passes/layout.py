@@ -11,7 +11,7 @@ from heald.ir import Kernel, walk
 from heald.passes.array_roots import array_roots, written_roots
 from heald.passes.facts import space_of
 from heald.passes.own_updates import find_own_updates
-from heald.passes.uniformity import find_late
+from heald.passes.uniformity import effectful_ops, find_late
 from heald.types import Array, leaves, size_of
 
 _COMPARED = 16
@@ -38,7 +38,7 @@ def apart_condition(kernel: Kernel) -> LaunchCondition:
     store, as no load of it could move, and has no update that could do without atomics.  The same
     holds for one with many arrays: launches compare all pairs of them.
     """
-    late = find_late(kernel, frozenset())
+    late = find_late(kernel, frozenset(), effectful_ops(kernel))
     moves = any(op.name == "load" and space_of(op) != "local" for op in late)
     if not moves and not find_own_updates(kernel):
         return LaunchCondition()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from heald.diagnostics import InternalError
 from heald.ir import ATOMICS, LOOPS, Kernel, Op, Region, Value, walk
-from heald.passes.facts import Constants, constants_of, is_guarded, launch_rank, space_of
+from heald.passes.facts import Constants, constants_of, gather, is_guarded, launch_rank, space_of
 from heald.types import Array, i32, i64, u32, u64
 
 _STEP_LIMIT = 1 << 16
@@ -36,6 +36,7 @@ class Uniformity:
         divergent: branches and loops that lanes leave on different ways.
         late: ops that may run after an effect of the same thread.
         later: those, and ops of second arms that run after an effect of lanes in the first one.
+        effectful: ops of which running them twice differs from running them once.
     """
 
     steps: Mapping[Value, int]
@@ -44,6 +45,7 @@ class Uniformity:
     divergent: frozenset[Op]
     late: frozenset[Op]
     later: frozenset[Op]
+    effectful: frozenset[Op]
 
     def is_uniform(self, value: Value) -> bool:
         """Do all lanes share the value?"""
@@ -69,7 +71,8 @@ def analyse_uniformity(kernel: Kernel) -> Uniformity:
     """
     # Which views may fail late decides little, so there every branch may be divergent.
     branches = frozenset(op for op in walk(kernel.body) if op.name == "if")
-    late = find_late(kernel, branches)
+    effectful = effectful_ops(kernel)
+    late = find_late(kernel, branches, effectful)
     spacing = kernel.attrs.get("spacing", 1)
     assert isinstance(spacing, int)
     analysis = _Analysis(constants_of(kernel), launch_rank(kernel) - 1, spacing, late)
@@ -80,8 +83,9 @@ def analyse_uniformity(kernel: Kernel) -> Uniformity:
         frozenset(analysis.exact),
         frozenset(analysis.ragged),
         divergent,
-        find_late(kernel, frozenset()),
-        find_late(kernel, divergent),
+        find_late(kernel, frozenset(), effectful),
+        find_late(kernel, divergent, effectful),
+        effectful,
     )
 
 
@@ -249,32 +253,37 @@ class _Analysis:
 # -- effects ---------------------------------------------------------------------------------------
 
 
-def has_effect(op: Op) -> bool:
-    """Does running ``op`` (its regions included) twice differ from running it once?
+def effectful_ops(kernel: Kernel) -> frozenset[Op]:
+    """Ops of which running them (their regions included) twice differs from running them once.
 
     A store to a local array does not count: whoever starts anew starts with new ones.
     """
-    if op.name == "store":
-        return space_of(op) != "local"
-    return op.name in ATOMICS or any(has_effect(o) for region in op.regions for o in region.ops)
+    own = {op for op in walk(kernel.body) if _has_effect(op)}
+    inside = gather(kernel, lambda op: op.name if op in own else None)
+    return frozenset(own | {op for op, names in inside.items() if names})
 
 
-def find_late(kernel: Kernel, divergent: frozenset[Op]) -> frozenset[Op]:
+def _has_effect(op: Op) -> bool:
+    return op.name in ATOMICS or (op.name == "store" and space_of(op) != "local")
+
+
+def find_late(kernel: Kernel, divergent: frozenset[Op], effectful: frozenset[Op]) -> frozenset[Op]:
     """Ops that may run after an effect of one of the lanes; before all, they can be started anew.
 
-    Of a ``divergent`` branch the second arm runs after the first one.
+    Of a ``divergent`` branch the second arm runs after the first one.  ``effectful`` are the ops
+    that :func:`effectful_ops` gives.
     """
     found: set[Op] = set()
-    _find_late(kernel.body, False, divergent, found)
+
+    def visit(region: Region, late: bool) -> None:
+        for op in region.ops:
+            if late:
+                found.add(op)
+            inside = late or (op.name in LOOPS and op in effectful)
+            for inner in op.regions:
+                visit(inner, inside)
+                inside = inside or (op in divergent and not effectful.isdisjoint(inner.ops))
+            late = late or op in effectful
+
+    visit(kernel.body, False)
     return frozenset(found)
-
-
-def _find_late(region: Region, late: bool, divergent: frozenset[Op], found: set[Op]) -> None:
-    for op in region.ops:
-        if late:
-            found.add(op)
-        inside = late or (op.name in LOOPS and has_effect(op))
-        for inner in op.regions:
-            _find_late(inner, inside, divergent, found)
-            inside = inside or (op in divergent and any(has_effect(o) for o in inner.ops))
-        late = late or has_effect(op)

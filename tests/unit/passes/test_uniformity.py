@@ -6,7 +6,7 @@ from unit.codegen.harness import Make
 from heald.diagnostics import InternalError
 from heald.ir import Kernel, Op, Value, walk
 from heald.passes import guard
-from heald.passes.uniformity import analyse_uniformity, find_late
+from heald.passes.uniformity import analyse_uniformity, effectful_ops, find_late
 from heald.types import Array, b1, f32, i32, i64, u8, u64
 
 
@@ -174,11 +174,11 @@ def test_what_comes_behind_an_effect() -> None:
 
     m.for_(zero, one, one, [], body)
     kernel = guard(m.done())
-    late = find_late(kernel, frozenset())
+    late = find_late(kernel, frozenset(), effectful_ops(kernel))
     loads = [op in late for op in walk(kernel.body) if op.name == "load"]
     # Before the branch; in the arm without a store; behind it; in a loop whose last trip wrote.
     assert loads == [False, False, True, True]
     assert [op in late for op in walk(kernel.body) if op.name == "store"] == [False, False]
     # Where lanes part, those in the second arm go after those in the first one.
-    late = find_late(kernel, frozenset(ops(kernel, "if")))
+    late = find_late(kernel, frozenset(ops(kernel, "if")), effectful_ops(kernel))
     assert [op in late for op in ops(kernel, "load")] == [False, True, True, True]

@@ -22,7 +22,6 @@ from heald.ir import ATOMICS, MEMORY, Op, Region, Value, walk
 from heald.ops import TABLE
 from heald.passes.coalesce import is_plain_arm
 from heald.passes.facts import is_guarded
-from heald.passes.uniformity import has_effect
 from heald.types import Scalar, b1
 
 _LIGHT = 16
@@ -273,7 +272,7 @@ def _both_arms(
             mask = body.both(body.mask, side)
             with body.masked(mask):
                 given.append(_arm_values(body, op, arm, own))
-        body.written = body.written or any(has_effect(o) for o in region.ops)
+        body.written = body.written or not body.uniformity.effectful.isdisjoint(region.ops)
     body.written = before
     return {
         v: body.chosen(sides[0], body.joined_type(v), then, other)
