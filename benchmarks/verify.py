@@ -1,7 +1,7 @@
 """``--suite verify``: how much of the corpus in ``tests/proofs`` is judged right, and how fast.
 
-Each kernel is judged anew, replays included, in this process.  ``python -m benchmarks.run --suite
-verify`` writes the report.
+Each kernel, and each sequence of launches, is judged anew, replays included, in this process.
+``python -m benchmarks.run --suite verify`` writes the report.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COUNTS = {"full": 5000, "quick": 2000, "tiny": 200}
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One kernel of the corpus and what came out."""
+    """One file of the corpus and what came out."""
 
     name: str
     expected: str
@@ -46,8 +46,8 @@ def judge(size: Size) -> list[Judged]:
     corpus = _corpus()
     count = EVERY[size]
     files = [*corpus.PASSING[::count], *corpus.FAILING[::count]]
-    corpus.verify(files[0])  # z3 and the language are loaded by the first
-    corpus.verify.cache_clear()
+    files += [*corpus.PASSING_LAUNCHES[::count], *corpus.FAILING_LAUNCHES[::count]]
+    corpus.judge(files[0])  # z3 and the language are loaded by the first
     return [_judge(corpus, path) for path in files]
 
 
@@ -62,14 +62,13 @@ def _corpus() -> ModuleType:
 
 
 def _judge(corpus: Any, path: Path) -> Judged:
-    entry = corpus.load(path)
-    corpus.forget()
+    corpus.import_file(path)
     wall, processor = time.perf_counter(), time.process_time()
-    report = corpus.verify(path)
+    verdict, broken = corpus.judge(path)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
-    refuted = bool(entry.refuted) and report[entry.refuted].verdict.value == "refuted"
-    expected = "refuted" if entry.refuted else "proved"
-    return Judged(path.stem, expected, report.verdict.value, refuted, wall, processor)
+    refuted = broken is not None and broken.value == "refuted"
+    expected = "refuted" if corpus.expected(path) else "proved"
+    return Judged(path.stem, expected, verdict.value, refuted, wall, processor)
 
 
 def figures(size: Size, clock: str = "wall") -> Iterator[Figure]:
@@ -88,7 +87,9 @@ def figures(size: Size, clock: str = "wall") -> Iterator[Figure]:
     def names(kernels: list[Judged]) -> str:
         return ", ".join(j.name for j in kernels)
 
-    yield Figure("corpus", "kernels", len(judged), "", None, ">=", detail)
+    launches = sum("_launches_" in j.name for j in judged)
+    yield Figure("corpus", "kernels", len(judged) - launches, "", None, ">=", detail)
+    yield Figure("corpus", "sequences of launches", launches, "", None, ">=")
     yield Figure("corpus", "faulty called safe", len(unsafe), "", 0, "<=", note=names(unsafe))
     yield Figure("corpus", "false alarms", len(alarms), "", 0, "<=", note=names(alarms))
     yield _share("correct proved", len(proved), len(right), LIMITS["proved"])

@@ -1,7 +1,9 @@
 """The corpus: kernels in pairs that differ in one token, with what must come out of each.
 
 The first line says the verdict (``# Proved`` or ``# Refuted: races``), the second one of which
-launches (``# Where dim == a.shape``).
+launches (``# Where dim == a.shape``).  Files ``pass_launches_*.py`` and ``fail_launches_*.py`` hold
+several kernels and a function ``sequence`` that gives what ``wp.verify_sequence`` says of launches
+of them; their second line tells what the launches do.
 """
 
 from __future__ import annotations
@@ -11,10 +13,13 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 from heald.api.kernel import Kernel as UserKernel
+from heald.api.sequence import SequenceReport
 from heald.driver import verify as driver
 from heald.driver.verify import Question, verify_program
+from heald.driver.verify_issue import Verdict
 from heald.driver.verify_names import Names
 from heald.driver.verify_report import Report
 from heald.ir import Kernel
@@ -22,13 +27,15 @@ from heald.proof import Clause, parse_clauses
 from heald.proof.contracts import NOTHING, Promises
 
 FOLDER = Path(__file__).parent
-PASSING = sorted(FOLDER.glob("pass_*.py"))
-FAILING = sorted(FOLDER.glob("fail_*.py"))
+PASSING_LAUNCHES = sorted(FOLDER.glob("pass_launches_*.py"))
+FAILING_LAUNCHES = sorted(FOLDER.glob("fail_launches_*.py"))
+PASSING = sorted({*FOLDER.glob("pass_*.py")} - {*PASSING_LAUNCHES})
+FAILING = sorted({*FOLDER.glob("fail_*.py")} - {*FAILING_LAUNCHES})
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of the corpus."""
+    """One kernel of the corpus."""
 
     kernel: Kernel
     refuted: str
@@ -36,20 +43,32 @@ class Entry:
     promises: Promises
 
 
+def expected(path: Path) -> str:
+    """The property that a file breaks; empty where it breaks none."""
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    return first.rstrip(".").partition(": ")[2]
+
+
 @cache
-def load(path: Path) -> Entry:
-    """Import a file and read its first two lines."""
+def import_file(path: Path) -> ModuleType:
+    """The module of a file."""
     spec = importlib.util.spec_from_file_location(f"proofs_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def load(path: Path) -> Entry:
+    """Import the file of a kernel and read its first two lines."""
+    module = import_file(path)
     (user,) = [v for v in vars(module).values() if isinstance(v, UserKernel)]
     program = user.program(user.concrete_types())
     kernel = program.wir
-    verdict, launch = path.read_text(encoding="utf-8").splitlines()[:2]
-    _, _, refuted = verdict.rstrip(".").partition(": ")
+    launch = path.read_text(encoding="utf-8").splitlines()[1]
     given = parse_clauses(launch.removeprefix("# Where "), Names(kernel).symbols())
-    return Entry(kernel, refuted, tuple(given), program.promises or NOTHING)
+    return Entry(kernel, expected(path), tuple(given), program.promises or NOTHING)
 
 
 @cache
@@ -60,6 +79,25 @@ def verify(path: Path) -> Report:
         entry.kernel, entry.kernel.name, entry.given, infer=False, promises=entry.promises
     )
     return verify_program(question, process=False)
+
+
+@cache
+def verify_launches(path: Path) -> SequenceReport:
+    """The report on the launches of a file."""
+    report = import_file(path).sequence()
+    assert isinstance(report, SequenceReport)
+    return report
+
+
+def judge(path: Path) -> tuple[Verdict, Verdict | None]:
+    """The verdict on a file, judged anew, and that on the property that it breaks."""
+    forget()
+    broken = expected(path)
+    if path in (*PASSING_LAUNCHES, *FAILING_LAUNCHES):
+        verdict = verify_launches.__wrapped__(path).verdict
+        return verdict, verdict if broken else None
+    report = verify.__wrapped__(path)
+    return report.verdict, report[broken].verdict if broken else None
 
 
 def forget() -> None:

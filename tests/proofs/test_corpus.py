@@ -12,7 +12,19 @@ from heald.artifact import Symbol
 from heald.driver.verify_issue import Verdict
 from heald.driver.witness import load_witness
 
-from .corpus import FAILING, PASSING, load, verify
+from .corpus import (
+    FAILING,
+    FAILING_LAUNCHES,
+    PASSING,
+    PASSING_LAUNCHES,
+    expected,
+    load,
+    verify,
+    verify_launches,
+)
+
+CORRECT = [*PASSING, *PASSING_LAUNCHES]
+FAULTY = [*FAILING, *FAILING_LAUNCHES]
 
 
 def name(path: Path) -> str:
@@ -25,9 +37,11 @@ def tokens(path: Path) -> list[str]:
     return [t.string for t in kept if t.type != tokenize.COMMENT]
 
 
-def test_every_kernel_has_a_faulty_twin_that_differs_in_one_token() -> None:
-    assert [name(p) for p in PASSING] == [name(p) for p in FAILING]
-    for passing, failing in zip(PASSING, FAILING, strict=True):
+def test_every_file_has_a_faulty_twin_that_differs_in_one_token() -> None:
+    assert [name(p) for p in CORRECT] == [name(p) for p in FAULTY]
+    assert not any(map(expected, CORRECT))
+    assert all(map(expected, FAULTY))
+    for passing, failing in zip(CORRECT, FAULTY, strict=True):
         pairs = list(zip(tokens(passing), tokens(failing), strict=False))
         assert 1 <= sum(a != b for a, b in pairs) <= len(pairs)
         first = next(k for k, (a, b) in enumerate(pairs) if a != b)
@@ -59,3 +73,18 @@ def test_faulty_kernels_are_refuted_by_a_launch_that_goes_wrong(path: Path, tmp_
             issue.witness.save(tmp_path / "case.npz")
             again = load_witness(tmp_path / "case.npz").replay()
             assert part.name in {seen.aspect for seen in again}
+
+
+@pytest.mark.parametrize("path", PASSING_LAUNCHES, ids=name)
+def test_launches_that_keep_apart_are_proved(path: Path) -> None:
+    report = verify_launches(path)
+    assert report.proved, str(report)
+
+
+@pytest.mark.parametrize("path", FAILING_LAUNCHES, ids=name)
+def test_launches_that_meet_are_refuted_by_two_threads(path: Path) -> None:
+    report = verify_launches(path)
+    assert report.verdict is Verdict.REFUTED, str(report)
+    worst = [issue for pair in report.pairs for issue in pair.issues]
+    assert {issue.aspect for issue in worst} == {expected(path)}
+    assert any(issue.message.startswith("a race between launches: thread ") for issue in worst)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from heald.api.command import Launch
 from heald.api.scalars import describe
 from heald.diagnostics import Diagnostic, LaunchError
-from heald.driver.sequences import Planned, judge_pair, unordered
+from heald.driver.sequences import Planned, in_circle, judge_pair, unordered
 from heald.driver.verify_issue import Issue, Verdict
 
 
@@ -86,7 +86,10 @@ class SequenceReport:
 
 
 def verify_sequence(
-    launches: Sequence[Launch], order: Sequence[tuple[int, int]] = ()
+    launches: Sequence[Launch],
+    order: Sequence[tuple[int, int]] = (),
+    *,
+    streams: Sequence[Hashable] | None = None,
 ) -> SequenceReport:
     """Prove that launches which nothing orders touch no byte that another one changes.
 
@@ -95,15 +98,21 @@ def verify_sequence(
 
     Args:
         launches: recorded with ``wp.launch(..., record_cmd=True)``; none of them runs.
-        order: pairs ``(earlier, later)`` of numbers of launches, which one stream or an event
-            orders; what follows from several of them counts.
+        order: pairs ``(earlier, later)`` of numbers of launches that an event orders; what follows
+            from several of them counts.
+        streams: the stream of each launch, or a name for it: launches of one stream run in the
+            order in which they stand in ``launches``.
 
     Raises:
-        LaunchError: ``launches`` holds something else, or ``order`` names no launches or orders
-            them in a circle.
+        LaunchError: ``launches`` holds something else, as where a graph is given, which does not
+            tell what it holds; ``order`` names no launches or orders them in a circle; or
+            ``streams`` are not as many.
     """
-    planned = [_planned(launch) for launch in launches]
+    planned = [_planned(launch) for launch in _listed(launches)]
     edges = [_edge(edge, len(planned)) for edge in order]
+    edges += _along(streams, len(planned))
+    if circle := in_circle(len(planned), edges):
+        raise _refusal(f"the order of launches goes in a circle: {circle[0]} waits for itself", "")
     pairs = [
         PairReport(a, b, tuple(judge_pair(planned[a], planned[b])))
         for a, b in unordered(len(planned), edges)
@@ -111,12 +120,40 @@ def verify_sequence(
     return SequenceReport(tuple(p.kernel.name for p in planned), tuple(pairs))
 
 
+def _listed(launches: object) -> Iterable[object]:
+    if isinstance(launches, Iterable) and not isinstance(launches, str):
+        return launches
+    raise _not_recorded(launches)
+
+
+def _not_recorded(given: object) -> LaunchError:
+    return _refusal(
+        f"wp.verify_sequence takes recorded launches, not {describe(given)}",
+        "record each with wp.launch(..., record_cmd=True), and say with order= and streams= what "
+        "orders them",
+    )
+
+
+def _along(streams: Sequence[Hashable] | None, count: int) -> list[tuple[int, int]]:
+    """From each launch to the next one of its stream."""
+    if streams is None:
+        return []
+    if len(streams) != count:
+        raise _refusal(f"streams has {len(streams)} of them for {count} launches", "")
+    last: dict[Hashable, int] = {}
+    edges = []
+    for number, stream in enumerate(streams):
+        if not isinstance(stream, Hashable):
+            raise _refusal(f"streams holds streams or names of them, not {describe(stream)}", "")
+        if stream in last:
+            edges.append((last[stream], number))
+        last[stream] = number
+    return edges
+
+
 def _planned(launch: object) -> Planned:
     if not isinstance(launch, Launch):
-        raise _refusal(
-            f"wp.verify_sequence takes recorded launches, not {describe(launch)}",
-            "record them with wp.launch(..., record_cmd=True)",
-        )
+        raise _not_recorded(launch)
     program, arguments = launch.recorded()
     return Planned(
         program.wir, launch.dim, arguments, launch.block_dim, on_host=not launch.device.is_cuda

@@ -19,7 +19,7 @@ from heald.driver.verify_issue import Issue, Verdict
 from heald.driver.verify_names import Names
 from heald.interp import ArrayView
 from heald.interp.lanes import prepare
-from heald.ir import Kernel
+from heald.ir import ATOMICS, Kernel, op_ids
 from heald.passes.meetings import shares_block
 from heald.proof.sequences import Collision, Layout, Placed, collisions
 from heald.runtime import byte_span, memory_bytes
@@ -52,12 +52,23 @@ class Planned:
 
 def unordered(count: int, order: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Pairs of launches that no chain of edges orders."""
+    reach = _reach(count, order)
+    return ((a, b) for a, b in combinations(range(count), 2) if not (reach[a, b] or reach[b, a]))
+
+
+def in_circle(count: int, order: Sequence[tuple[int, int]]) -> list[int]:
+    """Launches that would have to run before themselves."""
+    return [int(k) for k in np.flatnonzero(np.diagonal(_reach(count, order)))]
+
+
+def _reach(count: int, order: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Which launches come before which by chains of edges."""
     reach = np.zeros((count, count), bool)
     for earlier, later in order:
         reach[earlier, later] = True
     for middle in range(count):
         reach |= np.outer(reach[:, middle], reach[middle])
-    return ((a, b) for a, b in combinations(range(count), 2) if not (reach[a, b] or reach[b, a]))
+    return reach
 
 
 def judge_pair(first: Planned, second: Planned) -> list[Issue]:
@@ -201,7 +212,12 @@ def _touched(
         faulted = {
             t for t, journal, _ in observe(launch.kernel, run, threads, ledger) if journal.fault
         }
+    ids = op_ids(launch.kernel)
+    alone = {n for op, n in ids.items() if op.name in ATOMICS and op.attrs.get("scope") == "launch"}
     for (_, address), by_thread in ledger.numbers.items():
+        for touch in by_thread.values():
+            if touch.op in alone and touch.atomic:  # among the threads of its launch only
+                touch.read, touch.written = True, touch.written or {b""}
         kept = {t: touch for (t, _), touch in by_thread.items() if t not in faulted}
         found.setdefault(address, {}).update(kept)
     return found

@@ -120,8 +120,9 @@ def test_launches_that_stay_inside_their_part_are_apart(arrays) -> None:
 def test_only_atomics_by_name_are_atomic_across_launches() -> None:
     n = wp.zeros(1, dtype=int)
     assert judge(record(count_all, 4, n), record(count_all, 4, n)).proved
-    assert not judge(record(count_all, 4, n), record(count_own, 4, n)).proved
-    assert not judge(record(count_own, 4, n), record(count_own, 4, n)).proved
+    for other in (count_all, count_own):
+        report = judge(record(other, 4, n), record(count_own, 4, n))
+        assert report.verdict is Verdict.REFUTED
 
 
 def test_what_memory_holds_now_proves_nothing(arrays) -> None:
@@ -159,7 +160,40 @@ def test_nothing_runs(arrays) -> None:
 def test_what_is_no_launch_or_no_edge_is_refused(arrays) -> None:
     a, _ = arrays
     one = record(fill, 12, a, 1.0)
-    for launches, order in (([fill], ()), ([one], ((0, 1),)), ([one, one], ((0, 0),))):
+    circle = ([one, one], ((0, 1), (1, 0)))
+    for launches, order in (([fill], ()), ([one], ((0, 1),)), ([one, one], ((0, 0),)), circle):
         with pytest.raises(wp.LaunchError) as caught:
             wp.verify_sequence(launches, order)
         assert caught.value.codes == ("H0707",)
+
+
+def test_what_does_not_tell_its_launches_is_refused(arrays) -> None:
+    with pytest.raises(wp.LaunchError, match="takes recorded launches, not") as caught:
+        wp.verify_sequence(object())  # such as a graph
+    assert "say with order= and streams= what orders them" in str(caught.value)
+
+
+def test_launches_of_one_stream_are_ordered(arrays) -> None:
+    a, b = arrays
+    launches = record(fill, 12, a, 1.0), record(fill, 12, b, 0.0), record(add, 12, a, b)
+    assert wp.verify_sequence(launches, streams=["left", "left", "left"]).pairs == ()
+    found = wp.verify_sequence(launches, streams=["left", "right", "right"])
+    assert [(p.first, p.second) for p in found.pairs] == [(0, 1), (0, 2)]
+    assert found.verdict is Verdict.REFUTED
+    assert wp.verify_sequence(launches, [(0, 2)], streams=["left", "right", "right"]).proved
+
+
+@pytest.mark.parametrize(
+    ("streams", "order", "why"),
+    [
+        (["left"], (), "streams has 1 of them for 2 launches"),
+        (["left", "left"], ((1, 0),), "goes in a circle: 0 waits for itself"),
+        ([["left"], ["right"]], (), "streams holds streams or names of them, not a list"),
+    ],
+)
+def test_streams_that_do_not_fit_are_refused(arrays, streams, order, why: str) -> None:
+    a, b = arrays
+    with pytest.raises(wp.LaunchError, match=why):
+        wp.verify_sequence(
+            [record(fill, 12, a, 1.0), record(fill, 12, b, 1.0)], order, streams=streams
+        )
