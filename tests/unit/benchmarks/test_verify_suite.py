@@ -13,4 +13,6 @@ def test_a_small_part_of_the_corpus_is_measured() -> None:
     assert found["correct proved"].value == 1
     assert found["condition of three arrays"].unit == "ns"
     verdicts = [row[0] for row in found["kernels"].detail.values()]
-    assert verdicts[:2] != verdicts[2:]
+    assert verdicts[:2] != verdicts[2:4]
+    assert found["sequences of launches"].value == 2
+    assert verdicts[4:] == ["proved", "refuted"]

@@ -188,7 +188,7 @@ def test_launches_of_one_stream_are_ordered(arrays) -> None:
     [
         (["left"], (), "streams has 1 of them for 2 launches"),
         (["left", "left"], ((1, 0),), "goes in a circle: 0 waits for itself"),
-        ([["left"], ["right"]], (), "streams holds streams or names of them, not a list"),
+        ([["left"], ["right"]], (), "streams holds streams or names of them, not list"),
     ],
 )
 def test_streams_that_do_not_fit_are_refused(arrays, streams, order, why: str) -> None:
