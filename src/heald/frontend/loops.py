@@ -217,7 +217,7 @@ def _loop(
             del s.frame.targets[targets:]
     inside, s.frame.env = s.frame.env, dict(before)
     for name in rebound:
-        if name not in names and name not in hidden:
+        if name not in names and name not in hidden and before.get(name) != Unset(None):
             s.frame.env[name] = Unset(_set_inside_only(s, node, name, inside.get(name)))
     for name, value in zip(names, results, strict=True):
         s.names[value] = name

@@ -466,3 +466,18 @@ def test_a_wider_type_mends_what_a_loop_carries(returns: str) -> None:
     a = np.zeros(1, dtype=np.float32)
     launch(kernel.replace("RETURNS", returns).replace("FIRST", first), a, 3)
     assert a.tolist() == [1.75]
+
+
+@pytest.mark.parametrize("update", ["x = 1.0", "x = x + 1.0", "y = x"])
+def test_a_mistake_before_a_loop_is_reported_alone(update: str) -> None:
+    text = refusal(
+        f"""
+        def k(a: wp.array(float), n: int):
+            x = nowhere
+            for i in range(n):
+                {update}
+            a[0] = x
+        """
+    )
+    assert text.count("error[") == 1
+    assert "error[H0301]" in text
