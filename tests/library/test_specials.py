@@ -77,6 +77,21 @@ def test_special_arguments(name: str, t: Scalar) -> None:
     assert same_bits(t, got, wanted).all(), to_numbers(t, got)
 
 
+@pytest.mark.parametrize("name", [name for name, rows in UNARY.items() if rows[-1][0] is NAN])
+def test_every_nan_stays(name: str) -> None:
+    nans = np.array([0x7F800001, 0x7FFFFFFF, 0xFF800001, 0xFFFFFFFF, 0x7FC001FF], np.uint32)
+    (got,) = evaluate(f"wp.{name}(x0)", Typed(f32, nans.view(np.float32)), results=[f32])
+    assert np.isnan(got).all()
+
+
+@pytest.mark.parametrize(("name", "sign"), [("sin", -1), ("cos", 1)])
+def test_sine_is_odd_and_cosine_even(name: str, sign: int) -> None:
+    bits = np.random.default_rng(5).integers(0, 0x7F800000, 2000, dtype=np.uint32)
+    x = bits.view(np.float32)
+    (got,) = evaluate(f"wp.{name}(x0)", Typed(f32, np.concatenate([x, -x])), results=[f32])
+    assert same_bits(f32, got[2000:], (sign * got[:2000]).astype(np.float32)).all()
+
+
 @FLOATS
 @pytest.mark.parametrize("name", ["sin", "tan", "asin", "atan", "sinh", "tanh"])
 def test_subnormal_arguments_come_back(name: str, t: Scalar) -> None:

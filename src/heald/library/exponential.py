@@ -1,10 +1,10 @@
 """Exponentials, logarithms and powers.
 
-Every function is straight-line IEEE arithmetic with explicit fma, so its bits do not depend on the
-device. The polynomials are near-minimax fits of the *relative* error of the result
-(Lawson-weighted least squares in 200-bit arithmetic, coefficients rounded one after another and
-the rest fitted again). Rounding to an integer adds 1.5 * 2^23 (2^52 in float64) and reads the
-integer off the low bits.
+Every function is IEEE arithmetic with explicit fma, so its bits do not depend on the device. What
+few arguments need (results that are no normal numbers) stands in a branch. The polynomials are
+near-minimax fits of the *relative* error of the result (Lawson-weighted least squares in 200-bit
+arithmetic, coefficients rounded one after another and the rest fitted again). Rounding to an
+integer adds 1.5 * 2^23 (2^52 in float64) and reads the integer off the low bits.
 """
 
 from heald.library.arithmetic import max, min
@@ -23,6 +23,9 @@ LN2_HIGH32, LN2_LOW32 = 0.6931471824645996, -1.9046542121259336e-09
 LN2_SHORT32, LN2_REST32 = 0.693145751953125, 1.428606765330187e-06  # 15 bits, so e * it is exact
 LOG2E_HIGH32 = 1.4426950216293335
 LOG10_2_SHORT32, LOG10_2_REST32 = 0.301025390625, 4.605039066518657e-06
+
+NORMAL_EXP32 = 0x42AE0000  # bits of 87: e to the power of what is smaller is a normal number
+NORMAL_EXP2_32 = 0x42FB0000  # bits of 125.5: the same for powers of 2
 
 LN2_HIGH, LN2_LOW = 0.6931471805599453, 2.3190468138462996e-17
 LN2_SHORT, LN2_REST = 0.6931471805598903, 5.497923018708371e-14  # 42 bits, so e * it is exact
@@ -44,12 +47,14 @@ def exp(x: float32) -> float32:
     >>> wp.exp(0.0)
     1.0
     """
-    clamped = min(max(x, -104.0), 89.0)
-    shifted = m.fma(clamped, LOG2E_HIGH32, ROUND32)
+    shifted = m.fma(x, LOG2E_HIGH32, ROUND32)
     n = shifted - ROUND32
-    r = m.fma(n, -LN2_LOW32, m.fma(n, -LN2_HIGH32, clamped))
+    r = m.fma(n, -LN2_LOW32, m.fma(n, -LN2_HIGH32, x))
     y = m.fma(m.fmul(r, r), _exp_tail32(r), r) + 1.0
-    return _scale32(y, shifted)
+    result = _shift32(y, shifted)
+    if m.bitcast(m.fabs(x), int32) > NORMAL_EXP32:
+        result = _beyond32(x, -104.0, 89.0, _scale32(y, shifted))
+    return result
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.exp")
@@ -72,10 +77,13 @@ def exp2(x: float32) -> float32:
     >>> wp.exp2(3.0)
     8.0
     """
-    clamped = min(max(x, -151.0), 129.0)
-    shifted = clamped + ROUND32
-    part = clamped - (shifted - ROUND32)
-    return _scale32(m.fma(part, _exp2_slope32(part), 1.0), shifted)
+    shifted = x + ROUND32
+    part = x - (shifted - ROUND32)
+    y = m.fma(part, _exp2_slope32(part), 1.0)
+    result = _shift32(y, shifted)
+    if m.bitcast(m.fabs(x), int32) > NORMAL_EXP2_32:
+        result = _beyond32(x, -151.0, 129.0, _scale32(y, shifted))
+    return result
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.exp2")
@@ -151,6 +159,12 @@ def _exp_pair(high: float64, low: float64) -> float64:
 
 
 @helper
+def _shift32(y: float32, shifted: float32) -> float32:
+    """``y * 2^k`` for ``shifted = k + ROUND32``, where that is a normal number."""
+    return m.bitcast(m.bitcast(y, int32) + (m.bitcast(shifted, int32) << 23), float32)
+
+
+@helper
 def _scale32(y: float32, shifted: float32) -> float32:
     """``y * 2^k`` for ``shifted = k + ROUND32``, rounded once: the first of the two products is
     exact."""
@@ -158,6 +172,12 @@ def _scale32(y: float32, shifted: float32) -> float32:
     half = bits >> 1
     once = m.fmul(y, m.bitcast((half << 23) + 0x3F800000, float32))
     return m.fmul(once, m.bitcast(((bits - half) << 23) + 0x3F800000, float32))
+
+
+@helper
+def _beyond32(x: float32, least: float32, most: float32, power: float32) -> float32:
+    """``power``, replaced by 0 where ``x`` is below ``least`` and by infinity above ``most``."""
+    return m.select(x > most, INF, m.select(x < least, float32(0), power))
 
 
 @helper

@@ -6,7 +6,7 @@ significand by the right stretch of the bits of 2/π (Payne and Hanek), good for
 argument.  Polynomials are near-minimax fits of the relative error of the result.
 """
 
-from heald.library.arithmetic import max, min
+from heald.library.arithmetic import min
 from heald.library.exponential import ROUND32, ROUND64
 from heald.library.language import Half, float32, float64, int32, int64, m, uint64
 from heald.library.registry import Ulp, builtin, helper
@@ -20,7 +20,7 @@ ONE_OVER_PI32 = 0.31830987334251404
 PI32_A, PI32_B, PI32_C = 3.1415927410125732, -8.742277657347586e-08, -3.4302490200117637e-15
 HALF_PI_A, HALF_PI_B = 1.5707963267948966, 6.123233995736766e-17
 HALF_PI_C = -1.4973849048591698e-33
-LARGE32 = 105615.0
+LARGE32_BITS = 0x47CE4780  # of 105615
 LARGE_TAN32 = 4096.0  # beyond, quotients would be off by so much that r exceeds π/4 too far
 LARGE64 = 1048576.0
 
@@ -32,13 +32,13 @@ def sin(x: float32) -> float32:
     >>> wp.sin(0.0)
     0.0
     """
-    shifted = m.fma(x, ONE_OVER_PI32, ROUND32)
-    r = _less_multiple_of_pi32(x, shifted - ROUND32)
+    size = m.fabs(x)
+    shifted = m.fma(size, ONE_OVER_PI32, ROUND32)
+    r = _less_multiple_of_pi32(size, shifted - ROUND32)
     half_turns = m.bitcast(shifted, int32)
-    if m.fabs(x) > LARGE32:
-        r, half_turns = _half_turns32(x, _phase32(x))
-        r = m.copysign(float32(1), x) * r
-    return m.select(x == 0, x, _sine32(r, half_turns))
+    if m.bitcast(size, int32) > LARGE32_BITS:
+        r, half_turns = _half_turns32(size, _phase32(size))
+    return _sine32(r, (half_turns << 31) ^ m.bitcast(x, int32))
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.sin")
@@ -60,12 +60,13 @@ def cos(x: float32) -> float32:
     1.0
     """
     # cos(x) = -sin(x - h π) for h = 1/2, and h + 1 flips the sign.
-    shifted = m.fma(x, ONE_OVER_PI32, -0.5) + ROUND32
-    r = _less_multiple_of_pi32(x, (shifted - ROUND32) + 0.5)
+    size = m.fabs(x)
+    shifted = m.fma(size, ONE_OVER_PI32, -0.5) + ROUND32
+    r = _less_multiple_of_pi32(size, (shifted - ROUND32) + 0.5)
     half_turns = m.bitcast(shifted, int32) + 1
-    if m.fabs(x) > LARGE32:
-        r, half_turns = _half_turns32(x, m.iadd(_phase32(x), uint64(1) << 62))
-    return _sine32(r, half_turns)
+    if m.bitcast(size, int32) > LARGE32_BITS:
+        r, half_turns = _half_turns32(size, m.iadd(_phase32(size), uint64(1) << 62))
+    return _sine32(r, half_turns << 31)
 
 
 @builtin(group=GROUP, accuracy=Ulp(1), reference="mpmath.cos")
@@ -131,14 +132,15 @@ def tan(x: Half) -> Half:
 
 
 @helper
-def _sine32(r: float32, half_turns: int32) -> float32:
-    """sin(r + half_turns · π) for ``|r|`` up to just over π/2."""
+def _sine32(r: float32, flips: int32) -> float32:
+    """sin(r) for ``|r|`` up to just over π/2, negated where the sign bit of ``flips`` is set."""
+    size = m.fabs(r)
     u = m.fmul(r, r)
     p = m.fma(u, 2.60572824117844e-06, -0.00019809654622804374)
     p = m.fma(p, u, 0.00833306834101677)
     p = m.fma(p, u, -0.16666659712791443)
-    y = min(max(m.fma(m.fmul(u, r), p, r), -1.0), 1.0)
-    return m.bitcast(m.bitcast(y, int32) ^ (half_turns << 31), float32)
+    y = min(m.fma(m.fmul(u, size), p, size), 1.0)
+    return m.copysign(y, m.bitcast(m.bitcast(r, int32) ^ flips, float32))
 
 
 @helper
@@ -190,11 +192,11 @@ def _less_multiple_of_pi32(x: float32, n: float32) -> float32:
 @helper
 def _half_turns32(x: float32, phase: uint64):
     """``(r, half_turns)`` of a phase of which one turn is 2^64; ``r`` is NaN where ``x`` is
-    infinite."""
+    infinite or NaN."""
     half_turns = m.iadd(phase, uint64(1) << 62) >> 63
     fraction = m.bitcast(m.isub(phase, half_turns << 63), int64)
     r = float32(m.fmul(float64(fraction), 3.4061215800865545e-19))  # π · 2^-63
-    return m.select(m.fabs(x) == INF, NAN, r), int32(half_turns)
+    return m.select(m.fabs(x) < INF, r, NAN), int32(half_turns)
 
 
 @helper

@@ -1,6 +1,7 @@
 """Several vectors of threads side by side, up to 64 lanes; what is left runs in single ones."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from unit.codegen.harness import Make
 from unit.codegen.widening import agree, launch, widen
 
 from heald.ir import Kernel, Value
-from heald.types import Array, Vector, f32, i32, i64
+from heald.types import Array, Scalar, Vector, f32, i32, i64, u8, u32
 
 pytestmark = pytest.mark.cpu
 SHAPES = [(16, 2), (32, 2), (64, 4)]
@@ -95,6 +96,30 @@ def test_bits(
 ) -> None:
     counts = (1, 9, width - 1, width, width + 1, 2 * width + 17)
     agree(kernel(), make, counts=counts, width=width, vectors=vectors)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("t", [i32, u32, i64, u8], ids=str)
+@pytest.mark.parametrize("pred", ["lt", "le", "gt", "ge", "eq", "ne"])
+def test_bounds_that_one_lane_crosses(pred: str, t: Scalar, swapped: bool) -> None:
+    """Whether any lane takes an arm is told by the largest, or smallest, of all vectors."""
+    how = pred if pred in ("eq", "ne") else f"{t.kind.replace('i', 's')}{pred}"
+    m = Make(x=Array(t, 1), y=Array(t, 1))
+    i = m.tid()
+    x = m.load(m.x, i)
+    sides = (m.const(t, 100), x) if swapped else (x, m.const(t, 100))
+    then = m.op("icmp", *sides, pred=how)
+    m.if_(then, lambda: m.store(m.y, i, m.op("iadd", x, m.const(t, 1))) or [])
+    forms, dtype = widen(m.done(), width=64, vectors=4, unit=True), t.carrier
+    meets = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+    test = {**meets, "eq": np.equal, "ne": np.not_equal}[pred]
+    ends = (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    for common, other, place in product((99, 100, 101), (*ends, 99, 100, 101), (0, 21, 47, 63)):
+        row, found = np.full(64, common, dtype), np.zeros(64, dtype)
+        row[place] = other
+        assert launch(forms, (64,), [row, found]) is None
+        taken = test(100, row) if swapped else test(row, 100)
+        np.testing.assert_array_equal(found, np.where(taken, row + np.ones_like(row), 0))
 
 
 @pytest.mark.parametrize(("width", "vectors"), SHAPES)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from heald.codegen.body import ArrayNames, Body
 from heald.codegen.deciding import find_deciding
-from heald.codegen.spelling import literal, scalar_type, splat
-from heald.ir import Op, Value
+from heald.codegen.spelling import intrinsic_suffix, literal, scalar_type, splat
+from heald.ir import Kernel, Op, Value
 from heald.passes.facts import is_guarded
 from heald.passes.uniformity import Uniformity, analyse_uniformity
 from heald.types import Scalar, Type, i64
@@ -30,6 +30,19 @@ class Tests:
     none: str
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A comparison of integers with a constant, ``icmp pred type values, constant``.
+
+    ``pred`` is none of ``eq`` and ``ne``.
+    """
+
+    pred: str
+    type: Scalar
+    values: str
+    constant: int
+
+
 @dataclass(slots=True)
 class WideBody(Body):
     """The state of writing the function of ``width`` threads.
@@ -45,6 +58,7 @@ class WideBody(Body):
         ahead: accesses whose guards were looked at before the first effect.
         deciding: values that must be pinned down when they are loaded.
         tests: what is known of conditions.
+        bounds: the masks that are comparisons of integers with a constant.
         records: some guard stands behind an effect, so lanes have flags that they faulted.
         written: lanes in an arm before the one at hand may have written.
         depth: loops around the code at hand.
@@ -59,6 +73,7 @@ class WideBody(Body):
     ahead: set[Op] = field(default_factory=set)
     deciding: frozenset[Value] = frozenset()
     tests: dict[Value, Tests] = field(default_factory=dict)
+    bounds: dict[str, Bound] = field(default_factory=dict)
     records: bool = False
     written: bool = False
     depth: int = 0
@@ -192,8 +207,30 @@ class WideBody(Body):
 
     def any_of(self, mask: str) -> str:
         """Is there a lane?  An i1."""
-        kind = f"v{self.width}i1({self.mask_type} {mask})"
+        lanes = self.width
+        if mask in self.bounds:
+            lanes, mask = self._extremes(self.bounds[mask])
+        kind = f"v{lanes}i1(<{lanes} x i1> {mask})"
         return self.writer.ins(f"call i1 @llvm.vector.reduce.or.{kind}")
+
+    def _extremes(self, bound: Bound) -> tuple[int, str]:
+        """``bound`` of the largest, or smallest, number in the same lane of all vectors.
+
+        Gives how many lanes that are, and the mask: one comparison instead of one a vector.
+        """
+        w, lanes = self.writer, vector_lanes(self.kernel)
+        t, whole = scalar_type(bound.type, lanes), scalar_type(bound.type, self.width)
+        how = f"{bound.pred[0]}{'max' if bound.pred[1] == 'g' else 'min'}"
+        extreme = ""
+        for first in range(0, self.width, lanes):
+            numbers = ", ".join(f"i32 {first + k}" for k in range(lanes))
+            order = f"<{lanes} x i32> <{numbers}>"
+            part = w.ins(f"shufflevector {whole} {bound.values}, {whole} poison, {order}")
+            pair = f"({t} {extreme}, {t} {part})"
+            name = f"llvm.{how}.{intrinsic_suffix(bound.type, lanes)}"
+            extreme = w.ins(f"call {t} @{name}{pair}") if extreme else part
+        constant = splat(bound.type, bound.constant, lanes)
+        return lanes, w.ins(f"icmp {bound.pred} {t} {extreme}, {constant}")
 
     def all_of(self, mask: str) -> str:
         """Are all lanes there?  An i1."""
@@ -244,6 +281,14 @@ class WideBody(Body):
             return splat(i64, self.constants[value], self.width)
         w = self.writer
         return w.ins(f"sext <{self.width} x i32> {whole} to <{self.width} x i64>")
+
+
+def vector_lanes(kernel: Kernel) -> int:
+    """Threads of one vector, of which several may run side by side."""
+    width, vectors = kernel.attrs["width"], kernel.attrs.get("vectors", 1)
+    assert isinstance(width, int)
+    assert isinstance(vectors, int)
+    return width // vectors
 
 
 def _wrap(t: Scalar, number: int) -> int:

@@ -7,7 +7,7 @@ from heald.codegen.body import THREAD, parameter_leaves
 from heald.codegen.locations import Locations, Places
 from heald.codegen.ranges import ARGUMENTS, body_arguments
 from heald.codegen.threads import coordinate
-from heald.codegen.wide.body import WideBody, lane_constants
+from heald.codegen.wide.body import WideBody, lane_constants, vector_lanes
 from heald.codegen.wide.checks import ESCAPE, PART, flag_allocas
 from heald.codegen.wide.control import emit_region
 from heald.codegen.wide.ranges import (
@@ -39,7 +39,7 @@ def functions(kernel: Kernel, module: Locations | None, aliases: Aliases) -> tup
     width = kernel.attrs["width"]
     assert isinstance(width, int)
     loops = any(op.name in LOOPS for op in walk(kernel.body))
-    few: int | None = _vector(kernel)
+    few: int | None = vector_lanes(kernel)
     if few == width and not loops and launch_rank(kernel) == 1:
         few = None
     rank, used = launch_rank(kernel), parameter_leaves(kernel)
@@ -57,14 +57,6 @@ def functions(kernel: Kernel, module: Locations | None, aliases: Aliases) -> tup
     if few is not None:
         lines += _careful_functions(kernel, module, aliases, few)
     return body.records, lines
-
-
-def _vector(kernel: Kernel) -> int:
-    """Threads of one vector, of which several may run side by side."""
-    width, vectors = kernel.attrs["width"], kernel.attrs.get("vectors", 1)
-    assert isinstance(width, int)
-    assert isinstance(vectors, int)
-    return width // vectors
 
 
 def lanes_function(kernel: Kernel, places: Places | None, aliases: Aliases, name: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heald.artifact import FaultKind
 from heald.codegen.spelling import scalar_type
-from heald.codegen.wide.body import Tests, WideBody
+from heald.codegen.wide.body import Bound, Tests, WideBody, vector_lanes
 from heald.codegen.wide.checks import require
 from heald.codegen.writer import Writer
 from heald.ir import Op, Value
@@ -71,6 +71,8 @@ def emit_value(body: WideBody, op: Op) -> None:
     w.width, w.divides_by_constant = body.width, False
     if step is None and op.result.type is b1:
         _note_tests(body, op)
+        if op.name == "icmp":
+            _note_bound(body, op)
 
 
 def _check_divisor(body: WideBody, op: Op) -> None:
@@ -127,6 +129,17 @@ def _note_tests(body: WideBody, op: Op) -> None:
             found = None
     if found is not None:
         body.tests[op.result] = found
+
+
+def _note_bound(body: WideBody, op: Op) -> None:
+    lhs, rhs, pred = *op.operands, str(op.attrs["pred"])
+    if lhs in body.constants:
+        lhs, rhs, pred = rhs, lhs, _SWAPPED[pred]
+    t = lhs.type
+    assert isinstance(t, Scalar)
+    if body.width > vector_lanes(body.kernel) and rhs in body.constants and pred[0] in "su":
+        bound = Bound(pred, t, body.vector(lhs), int(body.constants[rhs]))
+        body.bounds[body.name(op.result)] = bound
 
 
 def _comparison(body: WideBody, op: Op) -> Tests | None:
