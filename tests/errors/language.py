@@ -88,9 +88,6 @@ def loops(a: wp.array(dtype=float), n: int, m: int):
         n -= 1
     else:
         n = 1  #~ H0101
-    for k in wp.static(range(3)):
-        if m > k:
-            continue  #~ H0101
     for k in wp.static(range(9999)):  #~ H0101
         pass
 

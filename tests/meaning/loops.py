@@ -155,15 +155,15 @@ def repeat(w: Writer, depth: int) -> None:
     w.declare(counter, i32, fixed=True)
 
 
-def unrolled(w: Writer) -> None:
-    """A loop unrolled at compile time; no exit may leave it."""
+def unrolled(w: Writer, depth: int) -> None:
+    """A loop unrolled at compile time."""
     name = w.fresh("u")
     w.write(f"for {name} in wp.static(range({w.r.randint(1, 3)})):")
     with w.loop(3):
         kept = w.fresh("v")
         w.write(f"{kept} = {name} + {w.expr(i32, 1)}")
         w.declare(kept, i32)
-        w.straight()
+        w.body(depth + 1, w.r.randint(0, 2))
 
 
 def climb(w: Writer) -> None:

@@ -215,7 +215,7 @@ class Writer(Expressions):
                     (4, lambda: loops.counted(self, depth)),
                     (2.5, lambda: loops.repeat(self, depth)),
                 ]
-                options.append((0.6, lambda: loops.unrolled(self)))
+                options.append((0.6, lambda: loops.unrolled(self, depth)))
                 if self.knobs.climbing:
                     options.append((2, lambda: loops.climb(self)))
         self.r.choices([f for _, f in options], [w for w, _ in options])[0]()

@@ -293,6 +293,51 @@ FEATURES = {
             t = t * 10 + v + C[i]
         D[i, 1] = t
         """,
+    "iterations of unrolled loops that are left": """
+        s = 0
+        t = 0
+        for v in wp.static(range(4)):
+            if C[i] % 4 == v:
+                continue
+            t = t + A[i] * v
+            if C[i] > 20 and v == 2:
+                break
+            if v == 3:
+                for w in range(3):
+                    if w == C[i] % 5:
+                        continue
+                    s += 1
+                if C[i] % 3 == 0:
+                    continue
+                s += 100
+            s += 10
+        B[i, 0] = t
+        D[i, 0] = s
+        for v in wp.static(range(9)):
+            if v >= 3:
+                break
+            if C[i] % 2 == v:
+                continue
+            D[i, 1 + v] = s + v
+        for v in wp.static(range(5)):
+            if v == C[i] % 7:
+                continue
+            if v == 2:
+                break
+            s += v + 1000
+        D[i, 2] += s
+        for v in wp.static(range(3)):
+            for w in wp.static(range(3)):
+                if C[i] % 4 == w:
+                    continue
+                if C[i] % 5 == v:
+                    break
+                s = s * 3 + w
+            if s > 1000000:
+                continue
+            s += v
+        D[i, 3] = s
+        """,
     "functions that end in a loop without end": """
         D[i, 0] = root(C[i] % 50) + 10 * root(-5)
         x = B[i, 0]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from heald.diagnostics import Diagnostic, Note
+from heald.diagnostics import Diagnostic, InternalError, Note
 from heald.frontend.calls import call_builtin, callee_of, updated_names
 from heald.frontend.conversions import as_value, convert, is_plain, join_types, widen
 from heald.frontend.expressions import condition
@@ -486,35 +486,25 @@ def _unrolled(s: Session, node: ast.For, items: Sequence[Operand]) -> bool:
     name = _loop_name(s, node)
     env, mark, targets = dict(s.frame.env), s.builder.mark(), len(s.frame.targets)
     declared, mistakes = dict(s.frame.declared), s.mistakes()
-    target = Target("unrolled", depth=s.builder.depth)
-    try:
-        return _spread(s, node, name, items, target)
-    except LeftAtRunTime as left:
-        if left.target is not target:
-            raise
-    s.frame.env, s.frame.declared = env, declared
-    s.forget(mistakes)
-    del s.frame.targets[targets:]
-    s.builder.rollback(mark)
-
-    def lower(target: Target, inits: list[Value]) -> tuple[Value, ...]:
-        """One iteration, in which the items stand behind each other: ``break`` leaves it."""
-        args = _arguments(s, target)
-        s.builder.open()
-        target.depth = s.builder.depth
-        if _spread(s, node, name, items, target):
-            s.builder.emit("yield", loop_values(s, node, target))
-        assert target.types is not None
-        region = s.builder.close((Value(i32), *args))
-        bounds = [s.const(i32, k) for k in (0, 1, 1)]
-        return s.builder.emit("for", (*bounds, *inits), target.types, (region,))
-
-    _loop(s, node, lower, (name,))
-    return True
+    for way in (_spread_out, _spread_in_one, _spread_apart):
+        target = Target("unrolled", depth=s.builder.depth)
+        try:
+            return way(s, node, name, items, target)
+        except LeftAtRunTime as left:
+            if left.target is not target:
+                raise
+        s.frame.env, s.frame.declared = dict(env), dict(declared)
+        s.forget(mistakes)
+        del s.frame.targets[targets:]
+        s.builder.rollback(mark)
+    raise InternalError("an unrolled loop that cannot be left")
 
 
-def _spread(s: Session, node: ast.For, name: str, items: Sequence[Operand], target: Target) -> bool:
-    """The body for each item; False when control does not go on behind the last."""
+def _spread_out(
+    s: Session, node: ast.For, name: str, items: Sequence[Operand], target: Target
+) -> bool:
+    """The body for each item, one behind the other; False when control does not go on behind the
+    last."""
     s.frame.targets.append(target)
     alive = True
     for item in items:
@@ -525,3 +515,83 @@ def _spread(s: Session, node: ast.For, name: str, items: Sequence[Operand], targ
             break
     s.frame.targets.pop()
     return alive or target.left_by == "break"
+
+
+def _spread_in_one(
+    s: Session, node: ast.For, name: str, items: Sequence[Operand], target: Target
+) -> bool:
+    """The same in a loop of one iteration: ``break`` leaves it."""
+
+    def fill(own: Target) -> bool:
+        try:
+            return _spread_out(s, node, name, items, own)
+        except LeftAtRunTime as left:
+            raise LeftAtRunTime(target) if left.target is own else left from None
+
+    _once(s, node, (name,), fill)
+    return True
+
+
+def _spread_apart(
+    s: Session, node: ast.For, name: str, items: Sequence[Operand], target: Target
+) -> bool:
+    """The same, each item in a loop of one iteration of its own: ``continue`` leaves that.
+
+    ``break`` leaves it, too, having noted that none is to follow.
+    """
+    breaks, going_on = has_break(node.body), f"<going on at {node.lineno}:{node.col_offset}>"
+    s.frame.env[going_on] = Binding(s.const(b1, True), None)
+
+    def fill(whole: Target) -> bool:
+        for item in items:
+            if not _iteration(s, node, name, item, going_on):
+                break
+            if breaks:
+                entry = s.frame.env[going_on]
+                assert isinstance(entry, Binding)
+                _break_unless(s, node, whole, as_value(s, node, s.as_number(node, entry.operand)))
+        return True
+
+    if breaks:
+        _once(s, node, (name, going_on), fill)
+    else:
+        fill(target)
+    del s.frame.env[going_on]
+    return True
+
+
+def _iteration(s: Session, node: ast.For, name: str, item: Operand, going_on: str) -> bool:
+    """One item in a loop of one iteration; False where it is known that none follows."""
+    left_by = ""
+
+    def fill(own: Target) -> bool:
+        nonlocal left_by
+        own.going_on, own.left_by, own.parted = going_on, "", False
+        s.frame.env[name] = Binding(item, s.span(node.target))
+        s.frame.targets.append(own)
+        alive = s.block(node.body)
+        s.frame.targets.pop()
+        left_by = own.left_by
+        return alive or bool(left_by)
+
+    _once(s, node, (name, going_on), fill)
+    return left_by != "break"
+
+
+def _once(
+    s: Session, node: ast.For, names: tuple[str, ...], fill: Callable[[Target], bool]
+) -> None:
+    """A loop of one iteration; ``fill`` writes it, and says whether control reaches its end."""
+
+    def lower(target: Target, inits: list[Value]) -> tuple[Value, ...]:
+        args = _arguments(s, target)
+        s.builder.open()
+        target.depth = s.builder.depth
+        if fill(target):
+            s.builder.emit("yield", loop_values(s, node, target))
+        assert target.types is not None
+        region = s.builder.close((Value(i32), *args))
+        bounds = [s.const(i32, k) for k in (0, 1, 1)]
+        return s.builder.emit("for", (*bounds, *inits), target.types, (region,))
+
+    _loop(s, node, lower, names)

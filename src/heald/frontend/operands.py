@@ -110,7 +110,9 @@ class Target:
     loop.
 
     ``depth`` counts the regions around the body of an unrolled loop, and ``left_by`` says what
-    ended an iteration of it while it was compiled.
+    ended an iteration of it while it was compiled.  ``going_on`` is the name that tells behind one
+    iteration, which is a loop of its own, whether others follow; ``parted`` says that it is left at
+    run time, too.
     """
 
     kind: str
@@ -120,10 +122,13 @@ class Target:
     first: Span | None = None
     depth: int = -1
     left_by: str = ""
+    going_on: str = ""
+    parted: bool = False
 
 
 class LeftAtRunTime(Exception):
-    """Whether an unrolled loop is left is known at run time only: lower it again, as a loop."""
+    """Whether an unrolled loop or an iteration of it is left is known at run time only: lower it
+    again, as a loop."""
 
     def __init__(self, target: Target) -> None:
         super().__init__("lower again")

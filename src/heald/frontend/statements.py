@@ -42,7 +42,7 @@ from heald.frontend.returns import as_declared
 from heald.frontend.scan import assigned_names, is_docstring
 from heald.frontend.session import MAX_ERRORS, Session
 from heald.ir import Op, Value
-from heald.types import Array, Type, Vector, array_like, as_concrete, describe_type
+from heald.types import Array, Type, Vector, array_like, as_concrete, b1, describe_type
 
 _ATOMIC = {"+": "add", "-": "sub", "&": "and", "|": "or", "^": "xor"}
 _WHY_NOT = {
@@ -454,17 +454,15 @@ def _leave_loop(s: Session, node: ast.Break | ast.Continue) -> bool:
     target = s.frame.enclosing("loop", "unrolled")
     word = "break" if isinstance(node, ast.Break) else "continue"
     assert target is not None, "Python refuses an exit outside a loop"
-    if s.builder.depth == target.depth:  # whoever unrolls the loop knows what to do
+    if s.builder.depth == target.depth and not target.parted:  # whoever unrolls it knows what to do
         target.left_by = word
         return False
-    if target.depth >= 0 and word == "continue":
-        raise s.refuse(
-            node,
-            "H0101",
-            "continue in a loop unrolled at compile time depends on what is known at run time",
-            hint="loop over range(...) without wp.static, or use if and else",
-        )
-    if target.kind == "unrolled":
+    if target.going_on:
+        target.parted = True
+        if word == "break":
+            s.frame.env[target.going_on] = Binding(s.const(b1, False), s.span(node))
+        word = "break"
+    elif target.kind == "unrolled" or (target.depth >= 0 and word == "continue"):
         raise LeftAtRunTime(target)
     s.builder.emit(word, loop_values(s, node, target))
     return False

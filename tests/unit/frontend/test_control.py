@@ -371,7 +371,6 @@ def test_a_step_of_zero_is_a_fault() -> None:
         ("while n > 0:\n    n -= 1\nelse:\n    n = 1", "H0101", "n = 1"),
         ("while v:\n    pass", "H0201", "v"),
         ("for i in wp.static(range(5000)):\n    pass", "H0101", "wp.static(range(5000))"),
-        ("for i in wp.static(range(3)):\n    if n > i:\n        continue", "H0101", "continue"),
         ("return n", "H0105", "return n"),
         ("print(n) if n else print(f)", "H0107", "print(n)"),
     ],
