@@ -268,12 +268,6 @@ CASES: dict[str, dict[str, list[Case]]] = {
             Case("n[0] = getattr(n, 'size')", code="H0102"),
             Case("n[0] = sum(n)", code="H0102"),
         ],
-        "`continue` in an unrolled loop, at an `if` decided at run time": [
-            Case(
-                "for i in wp.static(range(3)):\n    if n[0] > i:\n        continue\n    n[1] = i",
-                code="H0101",
-            ),
-        ],
         "arrays that depend on a branch, or change in a loop": [
             Case("a = f\nif n[0] > 0:\n    a = f[1:]\na[0] = 1.0", f=[0.0, 0.0], code="H0204"),
         ],
