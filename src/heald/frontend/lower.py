@@ -57,7 +57,7 @@ def lower_kernel(
     frame = Frame(source, None, {}, [Target("kernel")])
     s = Session(resolver, options, frame, expression, block, call_builtin)
     for parameter, value in zip(declared, params[: len(declared)], strict=True):
-        s.bind(parameter.name, value, parameter.node)
+        s.bind(parameter.name, value, source.parameter(parameter.name))
     for (called, table), value in zip(tables, params[len(declared) :], strict=True):
         s.tables[id(table)] = value
         s.shapes[value] = tuple(table.shape)

@@ -45,7 +45,9 @@ def parameter_contracts(function: FunctionType) -> tuple[Contract | None, ...]:
 def parameter_places(function: FunctionType) -> tuple[tuple[str, Span], ...]:
     """Names of parameters and where each is declared."""
     source = read_source(function)
-    return tuple((p.name, source.span(p.node, None)) for p in parameters_of(function))
+    return tuple(
+        (p.name, source.span(source.parameter(p.name), None)) for p in parameters_of(function)
+    )
 
 
 _VALUE_HINT = (
@@ -76,7 +78,7 @@ def _bad_parameters(function: FunctionType) -> CompileError:
                     "H0207",
                     f"the annotation of parameter '{parameter.name}' "
                     f"{'is missing' if not parameter.has_annotation else 'is not a kernel type'}",
-                    source.span(parameter.node, None),
+                    source.span(source.parameter(parameter.name), None),
                     "is a value" if _is_value(parameter.annotation) else what,
                     hint=_VALUE_HINT
                     if _is_value(parameter.annotation)

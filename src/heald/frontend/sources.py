@@ -49,6 +49,15 @@ class FunctionSource:
         code = self.function.__code__
         return (*code.co_varnames, *code.co_cellvars)
 
+    def parameter(self, name: str) -> ast.arg:
+        """Where a parameter is declared."""
+        arguments = self.tree.args
+        return next(
+            node
+            for node in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+            if node.arg == name
+        )
+
     def span(self, node: ast.AST, call: Span | None) -> Span:
         """The stretch of source of ``node``, reached through ``call``."""
         line: int = getattr(node, "lineno", self.tree.lineno)
@@ -346,12 +355,11 @@ def no_source(function: FunctionType, why: str) -> CompileError:
 
 @dataclass(frozen=True, slots=True)
 class ParameterSource:
-    """One parameter as written: its name, resolved annotation and default, and its place."""
+    """One parameter as written: its name, resolved annotation and default."""
 
     name: str
     annotation: Any
     default: Any
-    node: ast.arg
     by_position: bool = True
     by_name: bool = True
 
@@ -450,7 +458,7 @@ def declared_result(function: FunctionType) -> Declared | None:
 
 
 def parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
-    """The parameters of a function with string annotations resolved, and their places.
+    """The parameters of a function with string annotations resolved.
 
     Raises:
         CompileError: H0104 for ``*args``, ``**kwargs``; H0207 for an annotation that cannot be
@@ -473,12 +481,32 @@ def _how_to_name(function: FunctionType) -> str:
 
 
 def _parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
+    declared = declared_parameters(function)
+    if any(p.problem or p.kind in _COLLECTING for p in declared):
+        raise _unusable_parameters(function, declared)
+    return tuple(
+        ParameterSource(
+            p.name,
+            p.annotation,
+            p.default,
+            p.kind is not inspect.Parameter.KEYWORD_ONLY,
+            p.kind is not inspect.Parameter.POSITIONAL_ONLY,
+        )
+        for p in declared
+    )
+
+
+_COLLECTING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _unusable_parameters(function: FunctionType, declared: Sequence[Declared]) -> CompileError:
+    """Why a function cannot be called in kernels; its source is read only for this."""
     source = read_source(function)
     arguments = source.tree.args
     for extra in (arguments.vararg, arguments.kwarg):
         if extra is not None:
             star = "*" if extra is arguments.vararg else "**"
-            raise CompileError(
+            return CompileError(
                 Diagnostic(
                     "H0104",
                     f"'{star}{extra.arg}' is not supported: parameters of a kernel are fixed",
@@ -487,24 +515,13 @@ def _parameters_of(function: FunctionType) -> tuple[ParameterSource, ...]:
                     hint=_how_to_name(function),
                 )
             )
-    nodes = {a.arg: a for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-    out = []
-    for declared in declared_parameters(function):
-        node = nodes[declared.name]
-        if declared.problem:
-            raise CompileError(
-                Diagnostic(
-                    "H0207",
-                    f"the annotation of '{node.arg}' cannot be evaluated: {declared.problem}",
-                    source.span(node.annotation or node, None),
-                    hint="names in string annotations must be visible where the kernel is defined",
-                )
-            )
-        by_position = declared.kind is not inspect.Parameter.KEYWORD_ONLY
-        by_name = declared.kind is not inspect.Parameter.POSITIONAL_ONLY
-        out.append(
-            ParameterSource(
-                declared.name, declared.annotation, declared.default, node, by_position, by_name
-            )
+    wrong = next(p for p in declared if p.problem)
+    node = source.parameter(wrong.name)
+    return CompileError(
+        Diagnostic(
+            "H0207",
+            f"the annotation of '{node.arg}' cannot be evaluated: {wrong.problem}",
+            source.span(node.annotation or node, None),
+            hint="names in string annotations must be visible where the kernel is defined",
         )
-    return tuple(out)
+    )
