@@ -39,13 +39,17 @@ def run_program(
     block_dim: int,
     stream: Stream | None = None,
 ) -> None:
-    """Launch as :meth:`Program.run`; with ``check_contracts`` look at contents before and after.
+    """Launch as :meth:`Program.run`; with ``check_contracts`` look at what ``wp.requires`` says of
+    sizes and arguments before, and at contents before and after.
 
     Raises:
-        LaunchError: contents break a contract (H0412), or shapes do (H0717); nothing has run.
+        LaunchError: contents break a contract (H0412), or sizes or arguments do (H0717); nothing
+            has run.
         KernelFault: a thread faulted, or contents break a contract afterwards.
         ProofError: ``safety`` is strict and something is not proved; nothing has run.
     """
+    if program.requirements is not None:
+        program.requirements.check(program.name, dims, arguments, block_dim)
     promises = program.promises
     if promises is None or not program.checks_contracts:
         program.run(device, dims, arguments, block_dim, stream)

@@ -97,7 +97,9 @@ def assume(condition: bool) -> None:
 def requires(condition: bool) -> None:
     """A promise that whoever launches the kernel sees to: ``wp.requires(n <= a.shape[0])``.
 
-    To the prover it is the same as :func:`assume`; the word says whose duty it is.
+    To the prover it is the same as :func:`assume`; the word says whose duty it is.  With
+    ``wp.config.check_contracts`` a launch that breaks it is refused before it runs, where the
+    condition speaks of sizes and by-value arguments only; elsewhere it is an assertion.
     """
     kernels_only("requires")
 

@@ -85,7 +85,7 @@ _ROWS = (
     Code("H0714", "hash grid not built or too small"),
     Code("H0715", "no such parameter"),
     Code("H0716", "no gradients here"),
-    Code("H0717", "shapes break a contract"),
+    Code("H0717", "sizes or arguments break a contract"),
     # H08 device
     Code("H0801", "unknown device"),
     Code("H0802", "out of memory"),

@@ -50,6 +50,7 @@ from heald.runtime.cuda import Stream, current_stream, synchronize_stream
 from heald.types import leaf_path
 
 if TYPE_CHECKING:
+    from heald.driver.requirements import Requirements
     from heald.driver.verify_strict import StrictGate
     from heald.ir import Kernel
     from heald.proof.contracts import Promises
@@ -114,6 +115,7 @@ class Program:
         self._variants: dict[Choice, Variant] = {}
         self._gpu_variants: dict[tuple[str, Choice], GpuVariant] = {}
         self._gate: StrictGate | None = None
+        self._requirements: Requirements | None = None
         self._lock = Lock()
 
     @property
@@ -272,9 +274,20 @@ class Program:
         }
 
     @property
+    def requirements(self) -> Requirements | None:
+        """Conditions that are looked at before each launch, where contracts are checked."""
+        if not self.checks_contracts:
+            return None
+        if self._requirements is None:
+            self._requirements = import_module("heald.driver.requirements").Requirements(self.wir)
+        return self._requirements or None
+
+    @property
     def needs_care(self) -> bool:
         """Does each launch need checks that compiled launch entries do not make?"""
-        watched = self.checks_contracts and self.promises is not None
+        watched = self.checks_contracts and (
+            self.promises is not None or self.requirements is not None
+        )
         return self.safety == "strict" or watched or self._shapes is None
 
     def compiled(self) -> dict[int, Variant]:

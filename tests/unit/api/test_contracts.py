@@ -152,7 +152,7 @@ def conditions(a: wp.array(dtype=int), n: int):
 
 @pytest.mark.parametrize(
     ("start", "n", "told"),
-    [(0, 0, "requires"), (11, 1, "invariant"), (5, 1, "assume"), (4, 1, "ensures"), (1, 1, "")],
+    [(11, 1, "invariant"), (5, 1, "assume"), (4, 1, "ensures"), (1, 1, "")],
 )
 def test_conditions_are_assertions_where_they_are_checked(device, checked, start, n, told) -> None:
     a = wp.array([start], dtype=int)
@@ -162,6 +162,83 @@ def test_conditions_are_assertions_where_they_are_checked(device, checked, start
     else:
         wp.launch(conditions, dim=1, inputs=[a, n])
         assert a.list() == [start + 2]
+
+
+@wp.struct
+class Window:
+    first: int
+    step: float
+
+
+@wp.kernel
+def copy_window(a: wp.array(dtype=float), b: wp.array(dtype=float), n: int, w: Window):
+    wp.requires(n > 0 and n <= a.shape[0] - w.first)
+    i = wp.tid()
+    wp.requires(wp.block_dim() % 32 == 0 and w.step > 0.5)
+    wp.requires(i < n)
+    b[i] = a[w.first + i]
+
+
+def window(first: int, step: float = 1.0) -> Window:
+    made = Window()
+    made.first, made.step = first, step
+    return made
+
+
+@pytest.mark.parametrize(
+    ("n", "first", "step", "block_dim", "told"),
+    [
+        (3, 2, 1.0, 64, r"a.shape\[0\] is 4, n is 3, w.first is 2"),
+        (0, 2, 1.0, 64, "n is 0"),
+        (2, 2, 0.5, 64, "w.step is 0.5"),
+        (2, 2, 1.0, 48, "block_dim is 48"),
+    ],
+)
+def test_what_is_required_of_launches_is_looked_at_before(
+    device, checked, n: int, first: int, step: float, block_dim: int, told: str
+) -> None:
+    a, b = wp.full(4, 7.0), wp.zeros(4)
+    with refused("H0717", told) as caught:
+        inputs = [a, b, n, window(first, step)]
+        wp.launch(copy_window, dim=1, inputs=inputs, block_dim=block_dim)
+    assert "does not hold of this launch" in str(caught.value)
+    assert b.list() == [0.0] * 4
+    wp.launch(copy_window, dim=0, inputs=[a, b, n, window(first, step)], block_dim=block_dim)
+
+
+def test_launches_that_keep_what_is_required_run(device, checked) -> None:
+    a, b = wp.full(4, 7.0), wp.zeros(4)
+    for _ in range(3):  # the quick way of later launches, too
+        wp.launch(copy_window, dim=2, inputs=[a, b, 2, window(2)])
+    assert b.list() == [7.0, 7.0, 0.0, 0.0]
+    with refused("H0717"):
+        wp.launch(copy_window, dim=2, inputs=[a, b, 3, window(2)])
+    recorded = wp.launch(copy_window, dim=2, inputs=[a, b, 2, window(2)], record_cmd=True)
+    recorded.launch()
+    recorded.set_param_by_name("n", 3)
+    with refused("H0717"):
+        recorded.launch()
+
+
+def test_what_is_required_of_threads_is_an_assertion(device, checked) -> None:
+    a, b = wp.full(4, 7.0), wp.zeros(4)
+    with pytest.raises(wp.AssertFault, match=r"wp\.requires\(i < n\)"):
+        wp.launch(copy_window, dim=3, inputs=[a, b, 2, window(2)])
+
+
+@wp.kernel
+def after_a_return(a: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    if i >= a.shape[0]:
+        return
+    wp.requires(n > 0)
+    a[i] = n
+
+
+def test_what_stands_behind_a_return_is_asked_only_of_those_who_come_there(device, checked) -> None:
+    wp.launch(after_a_return, dim=3, inputs=[wp.zeros(0, dtype=int), 0])
+    with pytest.raises(wp.AssertFault, match="requires"):
+        wp.launch(after_a_return, dim=3, inputs=[wp.zeros(2, dtype=int), 0])
 
 
 def test_conditions_run_no_code_otherwise(device) -> None:
