@@ -220,6 +220,7 @@ def figures(bench: Bench) -> Iterable[Figure]:
     """Every number of the table."""
     imports = bench.warm("imports", IMPORT)
     yield _figure("import heald, beyond numpy", imports, ("import heald", "names"), 0.150)
+    yield _figure("  before a name of it is used", imports, ("import heald",), float("inf"))
     small = PREPARE + SMALL + LAUNCH_SMALL
     ready = PREPARE + "wp.init()\n" + SMALL + LAUNCH_SMALL
     yield _figure(

@@ -68,6 +68,10 @@ def test_defining_kernels_loads_no_solver_and_no_compiler():
     assert not _COMPILER & loaded
 
 
+def test_initialising_loads_the_whole_compiler():
+    assert _modules_after("import heald as wp; wp.init()") >= _COMPILER
+
+
 _LAUNCH = """
 import sys
 import heald as wp

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
         parameter_names,
         sites_of,
     )
-    from heald.codegen.compile import assembly, compile_object, optimised_text
+    from heald.codegen.compile import assembly, compile_object, optimised_text, prepare_compiler
     from heald.codegen.emit import llvm_text
     from heald.codegen.entry import Report, has_entries, make_entry
     from heald.codegen.entry_code import Enter
@@ -70,6 +70,7 @@ __all__ = [
     "optimised_text",
     "parallel_launcher",
     "parameter_names",
+    "prepare_compiler",
     "ptx_text",
     "sites_of",
     "slot_offset",
@@ -80,7 +81,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "artifacts": "build entry_symbol formats_of parameter_names sites_of",
-        "compile": "assembly compile_object optimised_text",
+        "compile": "assembly compile_object optimised_text prepare_compiler",
         "emit": "llvm_text",
         "entry": "Report has_entries make_entry",
         "entry_code": "Enter",

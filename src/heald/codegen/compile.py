@@ -29,6 +29,19 @@ def compile_object(text: str, target: Target, *, level: int = LEVEL) -> bytes:
         return code
 
 
+_SHORT = """\
+define <16 x float> @short(<16 x float> %x) {
+  %y = fmul <16 x float> %x, %x
+  ret <16 x float> %y
+}
+"""
+
+
+def prepare_compiler(target: Target) -> None:
+    """Compile a function for a target: LLVM makes its passes and tables when it first does."""
+    compile_object(target.header + _SHORT, target)
+
+
 ObjectCache = Callable[[str, Target, int], bytes]
 """Gives what :func:`compile_object` makes of text, target and level, perhaps made earlier."""
 

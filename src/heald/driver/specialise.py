@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import heald.driver.compiler as compiler
 import heald.frontend as frontend
 import heald.interp as interp
-from heald.codegen import host_target, parallel_launcher
+from heald.codegen import host_target, parallel_launcher, prepare_compiler
 from heald.config import config
 from heald.driver.cache import analyse
 from heald.driver.deep import deeply
@@ -116,5 +116,5 @@ def warm_up() -> None:
     for steps in ("frontend.lower", "driver.compiler.front", "driver.compiler.variants"):
         import_module(f"heald.{steps}")
     load_topics()
-    host_target()
+    prepare_compiler(host_target())
     parallel_launcher()
