@@ -1,6 +1,7 @@
 """Mutants of the corpus: nothing that is proved of them is seen to happen when they run.
 
-``HEALD_MUTANTS`` says how many; 200 where ``CI`` is set, fewer elsewhere.
+``HEALD_MUTANTS`` says how many; 200 where ``CI`` is set, fewer elsewhere, and 3000 with
+``-m nightly``.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from .corpus import FAILING, PASSING, load
 from .mutants import contradictions, mutate
 
 CI = os.environ.get("CI", "").lower() in ("1", "true")
-COUNT = int(os.environ.get("HEALD_MUTANTS") or (200 if CI else 40))
+ASKED = int(os.environ.get("HEALD_MUTANTS") or 0)
+COUNT = ASKED or (200 if CI else 40)
+NIGHTLY = ASKED or 3000
 FILES = [*PASSING, *FAILING]
 STRIDE = 67  # relatively prime to the number of files: neighbours are of different kinds
 PARTS = 8
+NIGHTLY_PARTS = 50
 
 
 @cache
@@ -47,6 +51,15 @@ def judge(number: int, infer: bool) -> tuple[bool, int, list[str]]:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_proof_about_a_mutant_is_contradicted(part: int, infer: bool) -> None:
     for number in range(part, COUNT // 2, PARTS):
+        _, _, wrong = judge(number, infer)
+        assert not wrong, wrong[0]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("infer", [False, True], ids=["given", "inferred"])
+@pytest.mark.parametrize("part", range(NIGHTLY_PARTS))
+def test_no_proof_about_thousands_of_mutants_is_contradicted(part: int, infer: bool) -> None:
+    for number in range(part, NIGHTLY // 2, NIGHTLY_PARTS):
         _, _, wrong = judge(number, infer)
         assert not wrong, wrong[0]
 
