@@ -76,6 +76,6 @@ def load_target(place: str) -> ModuleType:
         spec.loader.exec_module(module)
     except ValueError:
         raise
-    except Exception as error:  # noqa: BLE001 - user modules may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - user modules may raise anything
         raise ValueError(f"cannot import '{place}': {type(error).__name__}: {error}") from None
     return module

@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -172,7 +173,8 @@ def _kernels(target: str, outcome: Outcome) -> list[tuple[str, Kernel]]:
     bad = len(outcome.errors)
     for file in _places(place):
         try:
-            module = load_module(file)
+            with redirect_stdout(sys.stderr):  # what a module prints is no part of the report
+                module = load_module(file)
         except ValueError as error:
             outcome.errors.append(" ".join(str(error).split()))
             outcome.skipped.append(Path(file).resolve())
@@ -234,7 +236,7 @@ def show(outcome: Outcome, kind: str, console: Console, *, strict: bool) -> None
         case "json":
             print(json.dumps([to_json(r) for r in outcome.reports], indent=2))
         case "sarif":
-            print(json.dumps(to_sarif(outcome.reports), indent=2))
+            print(json.dumps(to_sarif(outcome.reports, outcome.errors), indent=2))
         case "junit":
             print(to_junit(outcome.reports, outcome.errors, strict=strict))
         case "markdown":
@@ -242,7 +244,7 @@ def show(outcome: Outcome, kind: str, console: Console, *, strict: bool) -> None
         case "accepted":
             print(to_entries(outcome.reports))
         case "github":
-            text = to_github(outcome.reports)
+            text = to_github(outcome.reports, outcome.errors)
             if text:
                 print(text)
         case _:

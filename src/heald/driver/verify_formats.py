@@ -191,8 +191,10 @@ def _place(span: Span | None) -> dict[str, Any] | None:
     }
 
 
-def to_sarif(reports: Iterable[Report]) -> dict[str, Any]:
+def to_sarif(reports: Iterable[Report], errors: Sequence[str] = ()) -> dict[str, Any]:
     """Reports as a SARIF 2.1.0 log: errors are bugs, warnings are not proved.
+
+    ``errors`` are about targets that could not be verified: the run has not succeeded then.
 
     What is accepted is suppressed, with its reason (section 3.35 of the standard).
     """
@@ -204,11 +206,20 @@ def to_sarif(reports: Iterable[Report]) -> dict[str, Any]:
         results += [_sarif_proof(report, p) for p in report.properties if p.contracts]
     rules = [{"id": code, "shortDescription": {"text": title}} for code, title in codes.items()]
     driver = {"name": "heald verify", "rules": rules}
-    return {
-        "$schema": _SARIF,
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
+    run: dict[str, Any] = {
+        "tool": {"driver": driver},
+        "invocations": [
+            {
+                "executionSuccessful": not errors,
+                "toolExecutionNotifications": [
+                    {"level": "error", "message": {"text": error}} for error in errors
+                ],
+            }
+        ],
+        "columnKind": "unicodeCodePoints",
+        "results": results,
     }
+    return {"$schema": _SARIF, "version": "2.1.0", "runs": [run]}
 
 
 def _sarif_result(report: Report, issue: Issue, accepted: str) -> dict[str, Any]:
@@ -223,6 +234,8 @@ def _sarif_result(report: Report, issue: Issue, accepted: str) -> dict[str, Any]
             if note.span is not None
         ],
     }
+    if issue.witness is not None:
+        result["properties"] = {"witness": describe_witness(issue)}
     if accepted:
         why = {"kind": "external", "status": "accepted", "justification": accepted}
         result["suppressions"] = [why]
@@ -230,7 +243,8 @@ def _sarif_result(report: Report, issue: Issue, accepted: str) -> dict[str, Any]
 
 
 def _sentence(report: Report, issue: Issue) -> str:
-    return f"{report.kernel}: {issue.message}. {issue.hint}".strip()
+    hint = f" (hint: {issue.hint})" if issue.hint else ""
+    return f"{report.kernel}: {issue.message}{hint}"
 
 
 def _sarif_proof(report: Report, part: PropertyReport) -> dict[str, Any]:
@@ -244,7 +258,8 @@ def _sarif_proof(report: Report, part: PropertyReport) -> dict[str, Any]:
     }
 
 
-def _sarif_place(span: Span) -> dict[str, Any]:
+def _sarif_place(place: Span) -> dict[str, Any]:
+    span = place.in_user_code
     region = {
         "startLine": span.line,
         "startColumn": span.col + 1,
@@ -270,13 +285,12 @@ def to_junit(reports: Sequence[Report], errors: Sequence[str], *, strict: bool) 
     """Reports as JUnit XML: a case for each kernel and property."""
     root = ElementTree.Element("testsuites")
     for report in reports:
-        suite = ElementTree.SubElement(
-            root, "testsuite", name=report.kernel, tests=str(len(report.properties))
-        )
+        suite = ElementTree.SubElement(root, "testsuite", name=report.kernel)
+        span = report.span
+        place = {"file": str(_nearby(span.file)), "line": str(span.line)} if span else {}
         for part in report.properties:
-            case = ElementTree.SubElement(
-                suite, "testcase", name=part.name, classname=report.kernel
-            )
+            about = {"name": part.name, "classname": report.kernel, **place}
+            case = ElementTree.SubElement(suite, "testcase", about)
             if part.contracts:
                 text = f"{part.verdict.value}: {', '.join(part.contracts)}"
                 ElementTree.SubElement(case, "system-out").text = text
@@ -287,24 +301,30 @@ def to_junit(reports: Sequence[Report], errors: Sequence[str], *, strict: bool) 
             elif bad:
                 ElementTree.SubElement(case, "failure", message=part.verdict.value).text = text
             elif part.verdict is Verdict.UNKNOWN:
-                ElementTree.SubElement(case, "skipped", message=text)
+                ElementTree.SubElement(case, "skipped", message=part.verdict.value).text = text
     if errors:
-        suite = ElementTree.SubElement(root, "testsuite", name="files", tests=str(len(errors)))
+        suite = ElementTree.SubElement(root, "testsuite", name="files")
         for error in errors:
             case = ElementTree.SubElement(suite, "testcase", name=error.split(":")[0])
             ElementTree.SubElement(case, "error", message=error)
+    for suite in root:
+        suite.set("tests", str(len(suite)))
+        for kind in ("failure", "error", "skipped"):
+            name = kind if kind == "skipped" else f"{kind}s"
+            suite.set(name, str(sum(1 for _ in suite.iter(kind))))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
 
 
-def to_github(reports: Iterable[Report]) -> str:
-    """Reports as workflow commands, which GitHub shows beside the code."""
+def to_github(reports: Iterable[Report], errors: Sequence[str] = ()) -> str:
+    """Reports as workflow commands, which GitHub shows beside the code; then what went wrong."""
     lines = []
     for report in reports:
         for issue in _shown(report):
             level = "error" if issue.verdict is Verdict.REFUTED else "warning"
-            column = f",col={issue.span.col + 1}" if issue.span else ""
-            lines.append(_github(level, issue.span, column, _sentence(report, issue)))
+            span = issue.span.in_user_code if issue.span else None
+            column = f",col={span.col + 1}" if span else ""
+            lines.append(_github(level, span, column, _sentence(report, issue)))
         for part in report.properties:
             if part.accepted:
                 text = f"{report.kernel}: {part.name} {_verdict(part)}"
@@ -312,6 +332,7 @@ def to_github(reports: Iterable[Report]) -> str:
         if report.proved and report.contracts:
             text = f"{report.kernel}: {report.verdict.value}: {', '.join(report.contracts)}"
             lines.append(_github("notice", report.span, "", text))
+    lines += [_github("error", None, "", error) for error in errors]
     return "\n".join(lines)
 
 

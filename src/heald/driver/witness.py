@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import tokenize
 import zipfile
+import zlib
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -99,28 +101,55 @@ def load_witness(path: str | PathLike[str]) -> Witness:
         LaunchError: the file is something else, damaged, or of another version.
         OSError: it cannot be read.
     """
+    members = _members(path)
+    if not members.keys() >= _MEMBERS:
+        raise LaunchError(f"{path} is no witness: it has no kernel")
     try:
-        with open(path, "rb") as data, np.load(data, allow_pickle=False) as file:
-            members = {name: file[name] for name in file.files}
-        if not members.keys() >= _MEMBERS:
-            raise ValueError("it has no kernel")
         described = json.loads(members.pop("case").tobytes())
-        if described["version"] != VERSION:
-            raise ValueError(f"it is of version {described['version']}, not {VERSION}")
-        (kernel,) = load_kernels(members.pop("kernel").tobytes(), TABLE).kernels
-        memory = tuple(
-            ((int(name.split("_")[1]), int(name.split("_")[2])), data.tobytes())
-            for name, data in members.items()
-        )
-        case = Case(
-            from_plain(Suspect, described["suspect"]),
-            0,
-            memory,
-            from_plain(tuple[tuple[int, int, float], ...], described["floats"]),
-            from_plain(Promises, described["promises"]),
-        )
-        return Witness(kernel, case, from_plain(Misbehaviour, described["seen"]))
-    except (ValueError, KeyError, TypeError, IndexError, zipfile.BadZipFile, EOFError) as error:
-        raise LaunchError(f"{path} is no witness: {error}") from None
+        version = described["version"]
+        witness = _restored(members, described) if version == VERSION else None
+    except _DAMAGE:
+        raise LaunchError(f"{path} is no witness: what it says of the launch is damaged") from None
     except HealdError as error:
         raise LaunchError(f"{path} is no witness: {str(error).splitlines()[0]}") from None
+    if witness is None:
+        raise LaunchError(f"{path} is no witness: it is of version {version}, not {VERSION}")
+    return witness
+
+
+def _restored(members: dict[str, Any], described: Any) -> Witness:
+    (kernel,) = load_kernels(members.pop("kernel").tobytes(), TABLE).kernels
+    memory = tuple(
+        ((int(name.split("_")[1]), int(name.split("_")[2])), data.tobytes())
+        for name, data in members.items()
+    )
+    case = Case(
+        from_plain(Suspect, described["suspect"]),
+        0,
+        memory,
+        from_plain(tuple[tuple[int, int, float], ...], described["floats"]),
+        from_plain(Promises, described["promises"]),
+    )
+    return Witness(kernel, case, from_plain(Misbehaviour, described["seen"]))
+
+
+_DAMAGE = (
+    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError),
+    *(RecursionError, SyntaxError, TypeError, ValueError),
+    *(tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
+"""What numpy, zipfile and json say of files that are something else, or damaged."""
+
+
+def _members(path: str | PathLike[str]) -> dict[str, Any]:
+    """The arrays of an .npz file.
+
+    Raises:
+        LaunchError: it is something else, or damaged.
+        OSError: it cannot be read.
+    """
+    try:
+        with open(path, "rb") as data, np.load(data, allow_pickle=False) as file:
+            return {name: np.asarray(file[name]) for name in file.files}
+    except _DAMAGE:
+        raise LaunchError(f"{path} is no witness: no .npz file, or a damaged one") from None

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from typer.testing import CliRunner
 import heald as wp
 from heald.cli.app import app
 from heald.cli.verify import load_module
+from heald.proof import PROPERTIES
 
 runner = CliRunner()
 
@@ -120,6 +124,71 @@ def test_formats(folder) -> None:
     assert verify(bad, "--format", "yaml").exit_code == 2
 
 
+def test_a_sarif_log_has_what_the_standard_requires(folder) -> None:
+    """Sections 3.13, 3.14, 3.20, 3.27 and 3.30 of SARIF 2.1.0."""
+    found = verify(folder / "vf_bad.py", folder / "vf_none.py", "--format", "sarif")
+    log = json.loads(found.stdout)
+    assert (log["version"], list(log)) == ("2.1.0", ["$schema", "version", "runs"])
+    (run,) = log["runs"]
+    driver = run["tool"]["driver"]
+    assert driver["name"]
+    ids = [rule["id"] for rule in driver["rules"]]
+    assert len(set(ids)) == len(ids)
+    assert run["columnKind"] == "unicodeCodePoints"
+    (invocation,) = run["invocations"]
+    assert invocation["executionSuccessful"] is False
+    (told,) = invocation["toolExecutionNotifications"]
+    assert "vf_none.py: no kernels" in told["message"]["text"]
+    assert run["results"]
+    for result in run["results"]:
+        assert result["message"]["text"]
+        assert result["level"] in {"none", "note", "warning", "error"}
+        assert result["ruleId"] in ids
+        for place in (*result["locations"], *result["relatedLocations"]):
+            physical = place["physicalLocation"]
+            assert urlsplit(physical["artifactLocation"]["uri"]).scheme in ("", "file")
+            region = physical["region"]
+            assert min(region.values()) >= 1
+            assert region["startLine"] <= region["endLine"]
+    assert run["results"][0]["properties"]["witness"][0].startswith("dim = ")
+    done = json.loads(verify(folder / "vf_good.py", "--format", "sarif").stdout)["runs"][0]
+    assert done["invocations"][0]["executionSuccessful"] is True
+
+
+def test_junit_counts_and_github_names_what_could_not_be_verified(folder) -> None:
+    targets = folder / "vf_bad.py", folder / "vf_none.py"
+    root = ElementTree.fromstring(verify(*targets, "--format", "junit").stdout.split("\n", 1)[1])
+    kernel, files = root
+    assert [kernel.get(n) for n in ("failures", "errors", "skipped")] == ["1", "0", "0"]
+    assert kernel.get("tests") == str(len(PROPERTIES))
+    assert (files.get("tests"), files.get("errors")) == ("1", "1")
+    lines = verify(*targets, "--format", "github").stdout.splitlines()
+    assert lines[-1].startswith("::error::")
+    assert lines[-1].endswith("vf_none.py: no kernels")
+
+
+def test_annotations_stand_in_the_users_file(tmp_path) -> None:
+    path = tmp_path / "vf_open.py"
+    path.write_text(OPEN)  # the division is code of the library
+    (line,) = verify(path, "--property", "division", "--format", "github").stdout.splitlines()
+    assert "vf_open.py,line=12," in line
+    (run,) = json.loads(verify(path, "--property", "division", "--format", "sarif").stdout)["runs"]
+    (place,) = run["results"][0]["locations"]
+    assert place["physicalLocation"]["artifactLocation"]["uri"].endswith("vf_open.py")
+
+
+def test_modules_that_print_or_exit_spoil_no_report(folder) -> None:
+    loud = folder / "vf_loud.py"
+    loud.write_text("print('noise')\n" + GOOD)
+    found = verify(loud, "--format", "json")
+    assert [kernel["kernel"] for kernel in json.loads(found.stdout)] == ["double"]
+    (folder / "vf_exits.py").write_text(GOOD + "\nraise SystemExit(0)\n")
+    found = verify(folder / "vf_exits.py", loud)
+    assert found.exit_code == 2
+    assert "cannot import" in found.output
+    assert "double: proved" in found.output
+
+
 def test_properties(folder) -> None:
     assert verify(folder / "vf_bad.py", "--property", "races").exit_code == 0
     wrong = verify(folder / "vf_bad.py", "--property", "speed")
@@ -145,6 +214,25 @@ def test_a_stored_witness_is_replayed(folder) -> None:
     found = runner.invoke(app, ["replay", str(path)])
     assert found.exit_code == 1
     assert "index -1 is outside 'a'" in found.output
+
+
+def test_damaged_witnesses_are_refused_in_one_line(folder) -> None:
+    module = load_module(str(folder / "vf_bad.py"))
+    path = folder / "case.npz"
+    wp.verify(module.early).witness.save(path)
+    whole = path.read_bytes()
+    chance = random.Random(5)
+    for _ in range(60):
+        damaged = bytearray(whole[: chance.randrange(1, len(whole))])
+        if chance.random() < 0.8:
+            damaged = bytearray(whole)
+        damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        found = runner.invoke(app, ["replay", str(path)])
+        assert found.exception is None or isinstance(found.exception, SystemExit)
+        if found.exit_code == 2:
+            assert len(found.output.strip().splitlines()) == 1
+            assert "pickle" not in found.output
 
 
 @pytest.mark.parametrize("what", ["missing", "text", "other"])
