@@ -12,7 +12,7 @@ from heald.codegen.spelling import intrinsic_suffix, literal, scalar_type, splat
 from heald.ir import Kernel, Op, Value
 from heald.passes.facts import is_guarded
 from heald.passes.uniformity import Uniformity, analyse_uniformity
-from heald.types import Scalar, Type, i64
+from heald.types import Scalar, i64
 
 LANES_FAULTED = "%faulted.lanes"
 """An i64 in memory: the lanes that have faulted."""
@@ -300,9 +300,3 @@ def _wrap(t: Scalar, number: int) -> int:
 def lane_constants(t: str, numbers: Sequence[str | int]) -> str:
     """A constant vector, one number of LLVM type ``t`` a lane."""
     return "<" + ", ".join(f"{t} {n}" for n in numbers) + ">"
-
-
-def vector_type(t: Type, width: int) -> str:
-    """The LLVM type of a scalar in every lane."""
-    assert isinstance(t, Scalar)
-    return scalar_type(t, width)
