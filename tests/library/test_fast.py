@@ -2,6 +2,7 @@
 
 import re
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy.typing as npt
 import pytest
 from library.instances import Instance, instances
 from library.references import FLOAT64
+from library.samples import LARGEST, TINY, to_numbers
+from library.test_accuracy import MANTISSA
 from library.test_devices import kernel_for
 
 import heald as wp
@@ -20,18 +23,24 @@ from heald.frontend import Options, lower_call
 from heald.ir import Kernel, code_hash, walk
 from heald.library.arithmetic import sqrt
 from heald.library.language import float32
-from heald.library.registry import Interval, Overload, Tolerance, fast, load_topics, lookup
+from heald.library.registry import Interval, Overload, Rounded, Tolerance, fast, load_topics, lookup
 from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
-from heald.types import f32, f64
+from heald.types import Scalar, bf16, f16, f32, f64
 
 NDArray = npt.NDArray[Any]
 EXACT = {"div": np.divide, "sqrt": np.sqrt}
 
-FAST: dict[str, Overload] = {
-    name: record.fast
+RECORDS = [
+    (name, record, record.fast)
     for name, b in load_topics().items()
     for record in b.records
     if record.fast is not None
+]
+FAST: dict[str, Overload] = {
+    name: found for name, record, found in RECORDS if found.function is not record.function
+}
+HALVES: dict[str, Overload] = {
+    name: found for name, record, found in RECORDS if found.function is record.function
 }
 NAMES = pytest.mark.parametrize("name", FAST)
 RELAXED = re.compile(r"\b(fast|nnan|ninf|nsz|arcp|contract|afn|reassoc)\b|\basm\b")
@@ -75,10 +84,12 @@ def error_of(name: str, columns: list[NDArray], got: NDArray) -> NDArray:
     return np.where(fine | (got == wanted), 0.0, error)
 
 
-def run(name: str, columns: list[NDArray], device: str, *, fast_math: bool = True) -> NDArray:
+def run(
+    name: str, columns: list[NDArray], device: str, *, fast_math: bool = True, dtype: Any = f32
+) -> NDArray:
     function = getattr(wp, name)
-    inputs = [wp.array(c, device=device) for c in columns]
-    out = wp.zeros(len(columns[0]), device=device)
+    inputs = [wp.array(c, dtype=dtype, device=device) for c in columns]
+    out = wp.zeros(len(columns[0]), dtype=dtype, device=device)
     kernel = wp.map(function, *inputs, out=out, return_kernel=True, device=device)
     kernel.options["fast_math"] = fast_math
     try:
@@ -97,6 +108,48 @@ def test_accuracy_is_what_the_record_says(name: str) -> None:
     assert error[worst] <= 1, f"{error[worst]} of the tolerance at {[c[worst] for c in columns]}"
 
 
+def half_arguments(name: str, t: Scalar) -> list[NDArray]:
+    """Every number of the domain; of two parameters very many pairs."""
+    domain = HALVES[name].domain
+    every = to_numbers(t, np.arange(1 << 16, dtype=np.uint16).view(t.carrier))
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        wide = every.astype(np.float64)
+    rules = [domain.get(p) for p in HALVES[name].function.__code__.co_varnames[:2] if p in "xy"]
+    columns = []
+    for rule in rules:
+        values = every
+        if rule is not None:
+            assert isinstance(rule, Interval)
+            values = every[(wide >= rule.low) & (wide <= rule.high)]
+        columns.append(values)
+    if len(columns) == 2:
+        rng = np.random.default_rng(zlib.crc32(name.encode()))
+        columns = [rng.choice(values, 400_000) for values in columns]
+    return columns
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("t", [f16, bf16], ids=str)
+@pytest.mark.parametrize("name", HALVES)
+def test_accuracy_of_every_16_bit_number(name: str, t: Scalar) -> None:
+    columns = half_arguments(name, t)
+    got = run(name, columns, "cpu", dtype=t).astype(np.float64)
+    accuracy = HALVES[name].accuracy
+    assert isinstance(accuracy, Rounded)
+    before, largest = accuracy.before, LARGEST[t]
+    with np.errstate(all="ignore"):
+        wanted = FLOAT64[name](*(c.astype(np.float64) for c in columns))
+        off = before.relative * np.abs(wanted) + before.absolute
+        unit = np.maximum(np.exp2(np.floor(np.log2(np.abs(wanted))) - MANTISSA[t]), TINY[t])
+        error = np.abs(got - wanted) - off
+        half_past = largest * (1 + 2.0 ** -(MANTISSA[t] + 2))  # what is above rounds to infinity
+        beyond = (np.abs(wanted) + off >= half_past) & (np.abs(got) >= largest)
+    fine = np.isnan(wanted) & np.isnan(got) | beyond & (np.sign(got) == np.sign(wanted))
+    error = np.where(fine | (got == wanted), 0.0, error / unit)
+    worst = int(np.argmax(error))
+    assert error[worst] <= 0.5, f"{error[worst]} ulp at {[c[worst] for c in columns]}"
+
+
 @pytest.mark.cpu
 @NAMES
 def test_interpreter_and_cpu_give_the_same_bits(name: str) -> None:
@@ -111,6 +164,11 @@ def test_the_fast_set_is_another_one(name: str) -> None:
     columns = arguments(name, 3000)
     fast_one, exact = (run(name, columns, "cpu", fast_math=f) for f in (True, False))
     assert np.count_nonzero(fast_one != exact) > 100
+
+
+def lower(instance: Instance, options: Options) -> Kernel:
+    b = instance.builtin
+    return lower_call(b.name, b.overloads, instance.types, lookup, options)
 
 
 def overload_of(name: str) -> Any:
@@ -131,6 +189,23 @@ def test_the_mode_is_part_of_the_program(name: str) -> None:
     assert approximations(quick)
     assert code_hash(slow) != code_hash(quick)
     assert repr(Options()) != repr(Options(fast_math=True))
+
+
+CHANGED = [
+    i
+    for i in instances()
+    if len({code_hash(lower(i, Options(fast_math=f))) for f in (False, True)}) == 2
+]
+
+
+def test_what_changes_says_so() -> None:
+    """Its record, or the list of what calls such functions in the documentation."""
+    text = (Path(__file__).parents[2] / "docs/language.md").read_text()
+    listed = re.search(r"no accuracy under `fast_math` is promised:\s+(.*?)\.\n", text, re.DOTALL)
+    assert listed
+    callers = {i.builtin.name for i in CHANGED if i.overload.fast is None}
+    assert set(re.findall(r"`(\w+)`", listed[1])) == callers
+    assert {i.builtin.name for i in CHANGED if i.overload.fast is not None} == {*FAST, *HALVES}
 
 
 @NAMES

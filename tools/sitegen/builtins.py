@@ -13,7 +13,7 @@ from types import FunctionType
 from heald.cli.builtins import (
     accuracy_text,
     domain_text,
-    promise_text,
+    fast_promise,
     public_builtins,
     summary,
 )
@@ -139,9 +139,10 @@ def _promises(builtin: Builtin) -> Iterator[str]:
         pairs = dict.fromkeys(zip(takes, texts, strict=True))
         yield "**Accuracy:** " + "; ".join(f"{text} for {type_}" for type_, text in pairs)
     for record in builtin.records:
-        if record.fast is not None:
+        for promise in fast_promise(record, "`fast_math`"):
+            types, _, text = promise.partition(": ")
             yield ""
-            yield f"**float32 with `fast_math`:** {promise_text(record.fast)}"
+            yield f"**{types}:** {text}"
     domains = dict.fromkeys(d for record in builtin.records if (d := domain_text(record)))
     for domain in domains:
         yield ""
@@ -158,7 +159,7 @@ def _first_type(function: FunctionType) -> str:
 def _sources(builtin: Builtin) -> dict[str, list[str]]:
     """The definition of every overload by the file that holds it."""
     fast = [record.fast.function for record in builtin.records if record.fast is not None]
-    return _by_file((*builtin.overloads, *fast))
+    return _by_file(dict.fromkeys((*builtin.overloads, *fast)))
 
 
 def _by_file(functions: Iterable[FunctionType]) -> dict[str, list[str]]:

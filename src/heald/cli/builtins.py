@@ -22,6 +22,7 @@ from heald.library.registry import (
     Interval,
     NonZero,
     Overload,
+    Rounded,
     Scaled,
     Tolerance,
     Ulp,
@@ -81,9 +82,7 @@ def _entry_of(builtin: Builtin) -> Entry:
     signatures = []
     for record in builtin.records:
         call = f"wp.{builtin.name}{signature_text(record.function)}{result_text(record.function)}"
-        promises = [promise_text(record)]
-        if record.fast is not None:
-            promises.append(f"float32 with fast_math: {promise_text(record.fast)}")
+        promises = [promise_text(record), *fast_promise(record, "fast_math")]
         signatures.append(f"{call}    [{'; '.join(promises)}]")
     return Entry(builtin.name, builtin.group, builtin.doc, tuple(signatures))
 
@@ -92,6 +91,13 @@ def promise_text(record: Overload) -> str:
     """The promise about rounding, and what arguments it is made for."""
     domain = domain_text(record)
     return accuracy_text(record.accuracy) + (f" where {domain}" if domain else "")
+
+
+def fast_promise(record: Overload, mode: str) -> Iterator[str]:
+    """The promise under ``fast_math``, whose name is given as it is to be shown, where another."""
+    if record.fast is not None:
+        types = "float16 and bfloat16" if isinstance(record.fast.accuracy, Rounded) else "float32"
+        yield f"{types} with {mode}: {promise_text(record.fast)}"
 
 
 def _intrinsics() -> Iterator[Entry]:
@@ -161,6 +167,8 @@ def accuracy_text(accuracy: Accuracy) -> str:
         case Tolerance(relative, absolute):
             parts = (_bound(relative, " of the result"), _bound(absolute, ""))
             return f"off by {' + '.join(filter(None, parts))}"
+        case Rounded(before):
+            return f"{accuracy_text(before)} + 0.5 ulp"
 
 
 def _bound(size: float, what: str) -> str:

@@ -1,8 +1,8 @@
 """What ``fast_math`` puts in the place of float32 functions, and never takes part without it.
 
-Polynomials have fewer terms (near-minimax fits as in ``exponential``) and arguments at the borders
-of the type are not cared for; on GPUs instructions compute the whole function.  A CPU and the
-interpreter still agree with each other, a GPU only up to the tolerances below.
+Polynomials have fewer terms (near-minimax fits as in ``exponential``), and what a function gives
+outside its domain has no meaning; on GPUs instructions take the place of polynomials, quotients and
+roots.  A CPU and the interpreter still agree with each other, a GPU up to the tolerances below.
 """
 
 from heald.library import arithmetic, exponential, hyperbolic, trigonometric
@@ -110,26 +110,21 @@ def pow(x: float32, y: float32) -> float32:
 @fast(trigonometric.sin, accuracy=Tolerance(0.0, 2.0**-19), domain=NEAR)
 def sin(x: float32) -> float32:
     """Good to 2^-19 up to 10^4 in size; beyond, the error grows with the argument."""
-    shifted = m.fma(x, ONE_OVER_PI32, ROUND32)
-    n = shifted - ROUND32
-    r = m.fma(n, -PI32_B, m.fma(n, -PI32_A, x))
-    return _flip(m.fsin_approx(_sine(r), r), shifted)
+    r, half_turns = _reduced(x)
+    return _flip(m.fsin_approx(_sine(r), r), half_turns)
 
 
 @fast(trigonometric.cos, accuracy=Tolerance(0.0, 2.0**-19), domain=NEAR)
 def cos(x: float32) -> float32:
     """Good to 2^-19 up to 10^4 in size; beyond, the error grows with the argument."""
-    shifted = m.fma(x, ONE_OVER_PI32, ROUND32)
-    n = shifted - ROUND32
-    r = m.fma(n, -PI32_B, m.fma(n, -PI32_A, x))
-    return _flip(m.fcos_approx(_cosine(r), r), shifted)
+    r, half_turns = _reduced(x)
+    return _flip(m.fcos_approx(_cosine(r), r), half_turns)
 
 
 @fast(trigonometric.tan, accuracy=Tolerance(2.0**-14, 2.0**-18), domain={"x": Interval(-1.5, 1.5)})
 def tan(x: float32) -> float32:
     """Sine by cosine, so the relative error grows towards the poles."""
-    n = m.fma(x, ONE_OVER_PI32, ROUND32) - ROUND32
-    r = m.fma(n, -PI32_B, m.fma(n, -PI32_A, x))
+    r, _ = _reduced(x)
     return div(m.fsin_approx(_sine(r), r), m.fcos_approx(_cosine(r), r))
 
 
@@ -138,6 +133,14 @@ def tanh(x: float32) -> float32:
     """By ``exp2``; near 0 the error is absolute."""
     e = exp2(m.fmul(min(max(x, -10.0), 10.0), 2.885390043258667))
     return m.ftanh_approx(1.0 - div(2.0, e + 1.0), x)
+
+
+@helper
+def _reduced(x: float32):
+    """``(r, n)`` with ``x = r + n · π``, ``|r|`` to just over π/2; of ``n`` the lowest bits."""
+    shifted = m.fma(x, ONE_OVER_PI32, ROUND32)
+    n = shifted - ROUND32
+    return m.fma(n, -PI32_B, m.fma(n, -PI32_A, x)), m.bitcast(shifted, int32)
 
 
 @helper
@@ -157,6 +160,6 @@ def _cosine(r: float32) -> float32:
 
 
 @helper
-def _flip(y: float32, shifted: float32) -> float32:
-    """``y`` with its sign flipped where the integer in ``shifted`` is odd."""
-    return m.bitcast(m.bitcast(y, int32) ^ (m.bitcast(shifted, int32) << 31), float32)
+def _flip(y: float32, n: int32) -> float32:
+    """``y`` with its sign flipped where ``n`` is odd."""
+    return m.bitcast(m.bitcast(y, int32) ^ (n << 31), float32)

@@ -10,14 +10,14 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import FunctionType, MappingProxyType
 from typing import Any, NoReturn
 
 import heald.library
 from heald.diagnostics import Diagnostic, LaunchError
-from heald.types import f32
+from heald.types import Scalar, f16, f32
 
 _NO_TOPICS = frozenset({"registry", "language"})
 
@@ -56,7 +56,14 @@ class Tolerance:
     absolute: float = 0.0
 
 
-Accuracy = Exact | Ulp | Scaled | Tolerance
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """The error is at most the tolerance, plus half a unit in the last place of the result."""
+
+    before: Tolerance
+
+
+Accuracy = Exact | Ulp | Scaled | Tolerance | Rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +124,11 @@ class Overload:
 
     @property
     def fast(self) -> Overload | None:
-        """What takes its place for float32 arguments under ``fast_math``."""
+        """What it is under ``fast_math``, where that differs.
+
+        For float32 it is another function; for 16-bit floats, which are computed by that, it is the
+        same one with another promise.
+        """
         return _FAST.get(self.function)
 
 
@@ -217,9 +228,12 @@ def builtin(
 
 
 def fast(
-    exact: Builtin, *, accuracy: Accuracy, domain: Mapping[str, Domain] = MappingProxyType({})
+    exact: Builtin, *, accuracy: Tolerance, domain: Mapping[str, Domain] = MappingProxyType({})
 ) -> Callable[[FunctionType], Helper]:
     """Registers what ``fast_math`` puts in the place of an overload of ``exact`` for float32.
+
+    An overload for 16-bit floats alone, which computes by that of float32 and rounds, promises
+    accordingly under ``fast_math``.
 
     Raises:
         ValueError: names differ, or ``exact`` has no such overload or has one of these already.
@@ -227,12 +241,8 @@ def fast(
 
     def register(function: FunctionType) -> Helper:
         name, parameters = function.__name__, _parameters(function)
-        taking = [
-            record
-            for record in _OVERLOADS[exact.name]
-            if _parameters(record.function) == parameters
-            and all(_takes_float32(record.function.__annotations__[p]) for p in parameters)
-        ]
+        alike = [r for r in _OVERLOADS[exact.name] if _parameters(r.function) == parameters]
+        taking = [r for r in alike if _takes(r, f32)]
         if name != exact.name or len(taking) != 1 or taking[0].fast is not None:
             raise ValueError(f"{name} takes the place of no overload of {exact.name}")
         (record,) = taking
@@ -242,6 +252,9 @@ def fast(
         )
         _FAST[record.function] = made
         record.function.__heald_fast__ = function  # type: ignore[attr-defined]
+        for half in alike:
+            if half is not record and _takes(half, f16):
+                _FAST[half.function] = replace(half, accuracy=Rounded(accuracy), domain=constraints)
         return Helper(function)
 
     return register
@@ -251,8 +264,10 @@ def _parameters(function: FunctionType) -> tuple[str, ...]:
     return function.__code__.co_varnames[: function.__code__.co_argcount]
 
 
-def _takes_float32(pattern: Any) -> bool:
-    return pattern is f32 or f32 in getattr(pattern, "members", ())
+def _takes(record: Overload, t: Scalar) -> bool:
+    """Can every argument be a ``t``?"""
+    patterns = map(record.function.__annotations__.get, _parameters(record.function))
+    return all(p is t or t in getattr(p, "members", ()) for p in patterns)
 
 
 def _written(function: FunctionType) -> FunctionType:
