@@ -172,3 +172,56 @@ def test_integers_adapt_on_the_host_as_literals_do_in_kernels() -> None:
         wp.min(wp.uint8(7), 300)
     with pytest.raises(wp.TypingError, match="does not take"):
         wp.min(wp.uint8(7), wp.int32(3))
+
+
+@wp.func
+def of_any(a: Any, b: Any):
+    return a + b
+
+
+@wp.func
+def of_class(a: wp.Float, b: wp.Float):
+    return a + b
+
+
+@wp.func
+def of_float64(a: wp.float64, b: wp.float64):
+    return a + b
+
+
+@wp.kernel
+def takes_literals(y: wp.array(dtype=wp.float64)):
+    x = wp.float64(1.0)
+    y[0] = wp.lerp(x, 2.0, 0.1)
+    y[1] = wp.atan2(x, 0.1)
+    y[2] = (wp.vec3d(x, x, x) * 0.1)[0]
+    y[3] = wp.norm_huber(wp.vec3d(x, x, x), 0.1)
+    y[4] = wp.float64(of_any(x, 0.1))
+    y[5] = of_class(x, 0.1)
+    y[6] = of_float64(x, 0.1)
+    y[7] = of_float64(1.0, 0.1)
+    y[8] = wp.float64((wp.vec3h(wp.float16(1.0)) * 2.0)[0])
+    y[9] = wp.float64(wp.max(wp.float16(0.0), 0.1))
+
+
+def test_floats_adapt_on_the_host_as_literals_do_in_kernels() -> None:
+    y = wp.zeros(10, dtype=wp.float64, device="sim")
+    wp.launch(takes_literals, dim=1, inputs=[y], device="sim")
+    x, h = wp.float64(1.0), wp.float16(1.0)
+    host = [
+        wp.lerp(x, 2.0, 0.1),
+        wp.atan2(x, 0.1),
+        (wp.vec3d(x, x, x) * 0.1)[0],
+        wp.norm_huber(wp.vec3d(x, x, x), 0.1),
+        of_any(x, 0.1),
+        of_class(x, 0.1),
+        of_float64(x, 0.1),
+        of_float64(1.0, 0.1),
+        (wp.vec3h(h, h, h) * 2.0)[0],
+        wp.max(wp.float16(0.0), 0.1),
+    ]
+    assert host == y.list()
+    assert host[4] != host[5] == 1.1
+    assert wp.vec3h(h, h, h) * 2 == wp.vec3h(2.0, 2.0, 2.0)
+    with pytest.raises(wp.TypingError, match="changes their type"):
+        wp.vec3i(1, 2, 3) * 0.5

@@ -21,6 +21,7 @@ from heald.runtime import byte_size, byte_span, codec_of, contiguous_strides
 from heald.types import (
     BY_NAME,
     Array,
+    Bfloat16,
     Scalar,
     Struct,
     Type,
@@ -28,6 +29,7 @@ from heald.types import (
     as_concrete,
     as_type,
     b1,
+    bf16,
     f32,
     i32,
     leaves,
@@ -338,6 +340,8 @@ def _leaf_types(data: Any) -> set[type]:
 
 def _own_type(data: Any, leaf_types: set[type]) -> Element | None:
     """The type of host values, where the data is made of them."""
+    if leaf_types == {Bfloat16}:
+        return bf16
     values = [t for t in leaf_types if issubclass(t, HostValue)]
     if not values:
         return None

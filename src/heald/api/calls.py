@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,17 +17,20 @@ from heald.api.struct import StructValue, make_value, struct_leaves
 from heald.config import config
 from heald.diagnostics import Diagnostic, TypingError
 from heald.driver import compile_call
-from heald.frontend.signatures import accepted
+from heald.frontend.signatures import accepted, pattern_of
+from heald.frontend.sources import parameters_of
 from heald.types import (
     Matrix,
     Quaternion,
     Scalar,
     Transform,
     Type,
+    TypeClass,
     Vector,
     as_concrete,
     b1,
     f32,
+    fits,
     i32,
     i64,
     leaves,
@@ -41,20 +44,25 @@ Number = bool | int | float
 class HostCall:
     """The host side of a set of overloads; compiled once for each tuple of argument types.
 
-    A Python float counts as float32, an int as int32 (int64 or uint64 where it needs more), as a
-    literal in a kernel does when nothing else decides; where no overload takes that, ints are what
-    the other arguments are, or uint32.  ``updates`` are the positions of arguments
-    that a call changes: vectors and their like are changed in place, numbers cannot be.
+    Python numbers are taken as literals in a kernel are.  A float is of the type that the parameter
+    has; of a generic one, what the floats beside it are; else a float32.  An int is an int32 (int64
+    or uint64 where it needs more); where no overload takes that, what the numbers beside it are, or
+    a uint32.  ``updates`` are the positions of arguments that a call changes: vectors and their
+    like are changed in place, numbers cannot be.  ``is_operator``: every parameter is generic, also
+    where it does not say so.
     """
 
-    __slots__ = ("_compiled", "_functions", "_name", "_updates")
+    __slots__ = ("_compiled", "_functions", "_is_operator", "_name", "_updates")
 
     def __init__(
         self,
         name: str,
         functions: Callable[[], Sequence[FunctionType]],
         updates: Sequence[int] = (),
+        *,
+        is_operator: bool = False,
     ) -> None:
+        self._is_operator = is_operator
         self._name = name
         self._functions = functions
         self._updates = updates
@@ -69,11 +77,11 @@ class HostCall:
             CompileError: the function is outside the language.
             KernelFault: the function divided by zero, indexed outside or failed an assertion.
         """
-        types: list[Type] = []
+        types: list[Type | _Literal] = []
         flat: list[Number] = []
         for value in args:
             if type(value) is float:
-                types.append(f32)
+                types.append(float)
                 flat.append(value)
             elif isinstance(value, HostValue):
                 types.append(value.__heald_type__)
@@ -85,22 +93,47 @@ class HostCall:
         compiled = self._compiled.get((config.strict_fp, config.fast_math, *types))
         if compiled is None:
             try:
-                compiled = self._compile(tuple(types))
+                compiled = self._compile(self._decided(types))
             except TypingError as error:
                 return self._adapted(types, args, error)
+            self._compiled[config.strict_fp, config.fast_math, *types] = compiled
         return compiled(flat, args)
 
-    def _adapted(self, types: Sequence[Type], args: Sequence[object], error: TypingError) -> Any:
-        """The call with integers taken for what the other integers are, or for uint32 where there
+    def _decided(self, types: Sequence[Type | _Literal]) -> tuple[Type, ...]:
+        """The types with one for each Python float."""
+        floats = [t for t in map(_number_type, types) if t is not None and t.is_float]
+        widest = max(floats, key=lambda t: t.bits, default=f32)
+        functions = self._functions()
+        decided = [
+            self._float_type(functions, k, widest) if t is float else t for k, t in enumerate(types)
+        ]
+        return cast("tuple[Type, ...]", tuple(decided))
+
+    def _float_type(self, functions: Sequence[FunctionType], k: int, widest: Scalar) -> Scalar:
+        """What a Python float becomes at a position, where the floats beside it are ``widest``."""
+        found: dict[Scalar, None] = {}
+        for parameters in map(parameters_of, functions):
+            pattern = pattern_of(parameters[k]) if k < len(parameters) else None
+            if isinstance(pattern, Scalar) and pattern.is_float:
+                found[pattern] = None
+            elif isinstance(pattern, TypeClass):
+                found.update((t, None) for t in (widest, f32) if t in pattern.members)
+            elif pattern is Any:
+                found[widest if self._is_operator else f32] = None
+        return next((t for t in (widest, f32, *found) if t in found), f32)
+
+    def _adapted(
+        self, types: Sequence[Type | _Literal], args: Sequence[object], error: TypingError
+    ) -> Any:
+        """The call with integers taken for what the other numbers are, or for uint32 where there
         are none, as literals in kernels are."""
         literals = [value for value in args if type(value) is int]
         others = [t for t, value in zip(types, args, strict=True) if type(value) is not int]
-        kinds = dict.fromkeys(t for t in others if isinstance(t, Scalar) and t.is_integer)
+        kinds = dict.fromkeys(t for t in map(_number_type, others) if t not in (None, b1))
         for t in kinds or (u32,):
-            if literals and all(t.lowest <= value <= t.highest for value in literals):
-                number = t.carrier.type
+            if literals and all(fits(value, t) for value in literals):
                 with suppress(TypingError):
-                    return self(*(number(x) if type(x) is int else x for x in args))
+                    return self(*(t(x) if type(x) is int else x for x in args))
         raise error
 
     def _flatten(self, value: object) -> tuple[Type, Sequence[Number]]:
@@ -152,10 +185,18 @@ class HostCall:
                 start += count
             return wrap(found[skipped:])
 
-        compiled = run_and_change if changes else run
-        self._compiled[config.strict_fp, config.fast_math, *types] = compiled
-        return compiled
+        return run_and_change if changes else run
 
+
+def _number_type(t: Type | _Literal) -> Scalar | None:
+    """The type of a number, or of the components of a vector or the like."""
+    if isinstance(t, (Vector, Matrix, Quaternion, Transform)):
+        return t.dtype
+    return t if isinstance(t, Scalar) else None
+
+
+_Literal = type[float]
+"""Stands for a Python float among the types of arguments."""
 
 _Compiled = Callable[[Sequence[Number], Sequence[object]], Any]
 

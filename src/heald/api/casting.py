@@ -19,6 +19,7 @@ from heald.types import (
     as_type,
     bf16,
     f32,
+    is_ml_bfloat16,
     numpy_dtype,
 )
 from heald.types.descriptors import Element, from_bfloat16, to_bfloat16
@@ -30,17 +31,8 @@ NDArray = npt.NDArray[Any]
 def scalar_of(dtype: np.dtype[Any]) -> Scalar | None:
     """The scalar type of a numpy dtype in any byte order (``ml_dtypes.bfloat16`` included), or
     None."""
-    if is_ml_bfloat16(dtype):
-        return bf16
-    if dtype.kind not in "biuf":
-        return None
-    found = as_type(dtype.newbyteorder("="))
+    found = as_type(dtype if is_ml_bfloat16(dtype) else dtype.newbyteorder("="))
     return found if isinstance(found, Scalar) else None
-
-
-def is_ml_bfloat16(dtype: np.dtype[Any]) -> bool:
-    """Is it the bfloat16 of the package ml_dtypes?"""
-    return dtype.name == "bfloat16" and dtype.itemsize == 2
 
 
 def cast_scalars(source: NDArray, t: Scalar) -> NDArray:

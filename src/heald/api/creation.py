@@ -15,7 +15,6 @@ from heald.api.array_input import (
     read_only_error,
     refuse_gradients,
 )
-from heald.api.casting import scalar_of
 from heald.api.indexed import indexedarray
 from heald.api.scalars import describe, integer_of
 from heald.api.struct import spell
@@ -23,7 +22,7 @@ from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.frontend import intrinsic
 from heald.runtime import get_device
 from heald.runtime.cuda import ScopedStream, Stream
-from heald.types import Element, b1, leaves, literal_type
+from heald.types import Element, as_concrete, b1, leaves, literal_type
 
 Source = array | indexedarray
 
@@ -323,8 +322,7 @@ def _checked(src: Any, what: str) -> array:
 def _type_of_value(value: Any) -> Element:
     if isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
         return literal_type(value)
-    own = getattr(value, "__heald_type__", None)
-    t = scalar_of(value.dtype) if isinstance(value, np.generic) else own
+    t = as_concrete(type(value))
     if t is None:
         raise TypingError(
             Diagnostic("H0207", f"{describe(value)} has no element type", hint="say dtype=")

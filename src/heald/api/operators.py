@@ -36,7 +36,10 @@ def neg(a: Any) -> Any:
 
 
 _FUNCTIONS = {"+": add, "-": sub, "*": mul, "@": matmul, "/": div, "%": mod, "neg": neg}
-_CALLS = {op: HostCall(op, lambda f=f: [f]) for op, f in _FUNCTIONS.items()}  # type: ignore[misc]
+_CALLS = {
+    op: HostCall(op, lambda f=f: [f], is_operator=True)  # type: ignore[misc]
+    for op, f in _FUNCTIONS.items()
+}
 
 
 def evaluate(op: str, lhs: object, rhs: object) -> Any:

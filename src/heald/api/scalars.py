@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from heald.diagnostics import Diagnostic, TypingError
-from heald.types import Scalar, b1, bf16, f32, f64, fits
+from heald.types import Scalar, b1, bf16, f32, f64, fits, is_ml_bfloat16
 from heald.types.descriptors import from_bfloat16
 from heald.types.rounding import from_float64
 
@@ -42,9 +42,10 @@ def convert(t: Scalar, value: object) -> Number | Misfit:
             return _too_large(t, value)
         return rounded
     if isinstance(value, (np.generic, np.ndarray)):
-        if value.ndim or value.dtype.kind not in "biuf":
+        is_float = value.dtype.kind == "f" or is_ml_bfloat16(value.dtype)
+        if value.ndim or not (is_float or value.dtype.kind in "biu"):
             return Misfit("H0201", f"{describe(value)} is no {t.public}")
-        value = float(value) if value.dtype.kind == "f" else value.item()
+        value = float(value) if is_float else value.item()
     if isinstance(value, bool):
         if t is b1:
             return bool(value)

@@ -118,11 +118,13 @@ def dump(
 
 @app.command()
 def builtins(
-    word: Annotated[str, typer.Argument(help="A name, or a word of the text.")] = "",
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Names, or words that are all in the text.")
+    ] = None,
 ) -> None:
     """List the builtins that kernels call, with signatures, accuracy and text."""
     try:
-        for line in builtin_lines(word):
+        for line in builtin_lines(" ".join(words or ())):
             print(line)
     except ValueError as error:
         raise fail(str(error)) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import groupby
@@ -48,8 +48,9 @@ class Entry:
     signatures: tuple[str, ...]
 
 
-def builtin_lines(word: str) -> Iterator[str]:
-    """What to print about the builtins whose name or text has ``word``; all in short without one.
+def builtin_lines(words: str) -> Iterator[str]:
+    """What to print about the builtins of these names, or else about those whose name or text has
+    every word; all in short without one.
 
     ``wp.`` before a name and upper case make no difference.
 
@@ -57,20 +58,26 @@ def builtin_lines(word: str) -> Iterator[str]:
         ValueError: there is none.
     """
     table = [*map(_entry_of, public_builtins()), *_intrinsics()]
-    if not word:
+    keys = [word.removeprefix("wp.") for word in words.lower().split()]
+    if not keys:
         yield from _overview(table)
         return
-    key = word.lower().removeprefix("wp.")
-    found = [e for e in table if e.name == key] or [e for e in table if key in e.name]
-    found = found or [e for e in table if key in " ".join(f"{e.group} {e.doc}".lower().split())]
+    found = [e for e in table if e.name in keys]
+    if {e.name for e in found} != set(keys):
+        found = [e for e in table if _has_all(e.name, keys)]
+        found = found or [e for e in table if _has_all(f"{e.name} {e.group} {e.doc}", keys)]
     if not found:
-        near = get_close_matches(key, [e.name for e in table])
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
-        raise ValueError(f"no builtin has '{word}' in its name or text{hint}")
+        near = [n for key in keys for n in get_close_matches(key, [e.name for e in table])]
+        hint = f"; did you mean {', '.join(dict.fromkeys(near))}?" if near else ""
+        raise ValueError(f"no builtin has '{' '.join(words.split())}' in its name or text{hint}")
     for k, entry in enumerate(found):
         if k:
             yield ""
         yield from _describe(entry)
+
+
+def _has_all(text: str, keys: Sequence[str]) -> bool:
+    return all(key in text.lower() for key in keys)
 
 
 def public_builtins() -> list[Builtin]:

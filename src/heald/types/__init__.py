@@ -6,7 +6,7 @@ Descriptors are interned and frozen: two equal types are one object, so ``is`` a
 from typing import Any
 
 from heald.types.contracts import Contract, Contracted, Elements, contract_of
-from heald.types.convert import as_concrete, as_type
+from heald.types.convert import as_concrete, as_type, is_ml_bfloat16
 from heald.types.descriptors import (
     ARITHMETIC,
     BY_NAME,
@@ -15,6 +15,7 @@ from heald.types.descriptors import (
     MAX_LEAVES,
     SCALARS,
     Array,
+    Bfloat16,
     Composite,
     Dense,
     Element,
@@ -92,6 +93,7 @@ __all__ = [
     "Anything",
     "Array",
     "ArrayPattern",
+    "Bfloat16",
     "Composite",
     "Contract",
     "Contracted",
@@ -135,6 +137,7 @@ __all__ = [
     "i64",
     "indexed_array",
     "is_generic",
+    "is_ml_bfloat16",
     "join",
     "leaf_offsets",
     "leaf_path",

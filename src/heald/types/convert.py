@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from heald.types.descriptors import (
-    BY_NAME,
     SCALARS,
     Array,
+    Bfloat16,
     Matrix,
     Quaternion,
     Scalar,
@@ -19,6 +19,7 @@ from heald.types.descriptors import (
     Type,
     Vector,
     b1,
+    bf16,
     f32,
     i32,
 )
@@ -34,8 +35,8 @@ from heald.types.generic import (
     is_generic,
 )
 
-_PYTHON: dict[Any, Any] = {int: i32, float: f32, bool: b1}
-_NUMPY = {np.dtype(t.public): t for t in SCALARS if t is not BY_NAME["bf16"]}
+_PYTHON: dict[Any, Any] = {int: i32, float: f32, bool: b1, Bfloat16: bf16}
+_NUMPY = {np.dtype(t.public): t for t in SCALARS if t is not bf16}
 _PATTERNS = (
     TypeClass,
     VectorPattern,
@@ -50,8 +51,9 @@ _PATTERNS = (
 def as_type(annotation: Any) -> Pattern | None:
     """The type or pattern meant by ``annotation``, or None.
 
-    Accepts descriptors and patterns, ``int``/``float``/``bool``, numpy scalar types and dtypes,
-    ``Any``, and any class with a ``__heald_type__`` (host vectors, matrices, structs).
+    Accepts descriptors and patterns, ``int``/``float``/``bool``, numpy scalar types and dtypes
+    (and ``ml_dtypes.bfloat16``), ``Any``, and any class with a ``__heald_type__`` (host vectors,
+    matrices, structs).
     """
     if isinstance(annotation, _PATTERNS) or not is_generic(annotation):
         return annotation
@@ -61,11 +63,20 @@ def as_type(annotation: Any) -> Pattern | None:
         if annotation in _PYTHON:
             return _PYTHON[annotation]
         if issubclass(annotation, np.generic):
-            return _NUMPY.get(np.dtype(annotation))
+            return _scalar_of(np.dtype(annotation))
     if isinstance(annotation, np.dtype):
-        return _NUMPY.get(annotation)
+        return _scalar_of(annotation)
     described = getattr(annotation, "__heald_type__", None)
     return described if described is None or described is annotation else as_type(described)
+
+
+def _scalar_of(dtype: np.dtype[Any]) -> Scalar | None:
+    return bf16 if is_ml_bfloat16(dtype) else _NUMPY.get(dtype)
+
+
+def is_ml_bfloat16(dtype: np.dtype[Any]) -> bool:
+    """Is it the bfloat16 of the package ml_dtypes?"""
+    return dtype.name == "bfloat16" and dtype.itemsize == 2
 
 
 def as_concrete(annotation: Any) -> Type | None:

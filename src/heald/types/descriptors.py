@@ -54,10 +54,9 @@ class Scalar(metaclass=_Interned):
         return f"heald.{self.public}"
 
     def __call__(self, value: Any = 0) -> Any:
-        """``value`` as a numpy scalar of this type (bfloat16: the rounded value as
-        ``numpy.float32``)."""
+        """``value`` as a numpy scalar of this type (bfloat16: a :class:`Bfloat16`)."""
         if self.name == "bf16":
-            return from_bfloat16(to_bfloat16(to_float32_odd(np.float64(value))))
+            return Bfloat16(value)
         with np.errstate(over="ignore"):
             return self.carrier.type(value)
 
@@ -142,6 +141,54 @@ def to_bfloat16(x: Any) -> Any:
 def from_bfloat16(bits: Any) -> Any:
     """The float32 value of bfloat16 ``bits``; exact."""
     return (np.asarray(bits, np.uint16).astype(np.uint32) << 16).view(np.float32)[()]
+
+
+def _rounded(name: str) -> Any:
+    """The operator of float32, rounded: as float32 has more than twice the digits, sums, products
+    and quotients are what one rounding gives."""
+    compute = getattr(np.float32, name)
+
+    def operator(self: Any, *others: Any) -> Any:
+        if others and type(others[0]) not in _MEET_BFLOAT16:
+            return compute(self, *others)
+        result = compute(self, *map(Bfloat16, others))
+        return Bfloat16(result) if isinstance(result, np.float32) else result
+
+    return operator
+
+
+class Bfloat16(np.float32):
+    """A bfloat16 on the host, which numpy lacks: the ``numpy.float32`` of the same value.
+
+    Operators with another one or with a Python number round to bfloat16; with anything else they
+    are those of ``numpy.float32``.  Host calls, launches and arrays take it as bfloat16.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, value: Any = 0) -> Any:
+        """``value`` rounded to nearest, ties to even; an array gives an array of float32."""
+        with np.errstate(over="ignore"):
+            near = to_float32_odd(np.asarray(value, np.float64))
+        return super().__new__(cls, from_bfloat16(to_bfloat16(near)))
+
+    def __repr__(self) -> str:
+        return f"bfloat16({np.float32(self)!s})"
+
+    def __reduce__(self) -> tuple[type, tuple[float]]:
+        return type(self), (float(self),)
+
+    __add__, __radd__ = _rounded("__add__"), _rounded("__radd__")
+    __sub__, __rsub__ = _rounded("__sub__"), _rounded("__rsub__")
+    __mul__, __rmul__ = _rounded("__mul__"), _rounded("__rmul__")
+    __truediv__, __rtruediv__ = _rounded("__truediv__"), _rounded("__rtruediv__")
+    __floordiv__, __rfloordiv__ = _rounded("__floordiv__"), _rounded("__rfloordiv__")
+    __mod__, __rmod__ = _rounded("__mod__"), _rounded("__rmod__")
+    __pow__, __rpow__ = _rounded("__pow__"), _rounded("__rpow__")
+    __neg__, __pos__, __abs__ = _rounded("__neg__"), _rounded("__pos__"), _rounded("__abs__")
+
+
+_MEET_BFLOAT16 = {Bfloat16, bool, int, float}
 
 
 @dataclass(frozen=True, eq=False, slots=True)

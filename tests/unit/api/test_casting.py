@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from heald import types
-from heald.api.casting import cast_elements, cast_scalars, is_ml_bfloat16, scalar_of
+from heald.api.casting import cast_elements, cast_scalars, scalar_of
 from heald.api.scalars import Misfit, convert
 from heald.diagnostics import TypingError
-from heald.types import Struct, Vector
+from heald.types import Struct, Vector, is_ml_bfloat16
 from heald.types.descriptors import from_bfloat16
 
 NUMERIC = [t for t in types.SCALARS if t is not types.bf16]

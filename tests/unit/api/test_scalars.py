@@ -1,6 +1,8 @@
 """Numbers at the border to the host: rounded as IEEE says, or refused."""
 
+import copy
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import heald as wp
 from heald import types
 from heald.api.scalars import Misfit, convert, convert_or_raise, is_number, shortest, zero
 from heald.diagnostics import TypingError
@@ -236,3 +239,66 @@ def test_the_shortest_text_is_short():
     assert shortest(types.f16, -0.0) == "-0.0"
     assert shortest(types.i32, -3) == "-3"
     assert shortest(types.b1, True) == "True"
+
+
+HALF = wp.bfloat16(0.1)  # 0.10009765625
+
+
+@wp.kernel
+def with_bfloat16(p: wp.bfloat16, y: wp.array(dtype=wp.bfloat16)):
+    y[0] = wp.sin(p)
+    y[1] = p + HALF
+    y[2] = p * HALF
+    y[3] = 1.0 / p
+    y[4] = 0.1 - p
+    y[5] = wp.lerp(p, 1.0, HALF)
+    y[6] = wp.length(wp.vector(p, HALF, p))
+    y[7] = -p
+
+
+def test_calls_and_operators_of_bfloat16_give_the_bits_of_kernels():
+    p = wp.bfloat16(0.3)
+    y = wp.zeros(8, dtype=wp.bfloat16, device="sim")
+    wp.launch(with_bfloat16, dim=1, inputs=[p, y], device="sim")
+    host = [wp.sin(p), p + HALF, p * HALF, 1.0 / p, 0.1 - p, wp.lerp(p, 1.0, HALF)]
+    host += [wp.length(wp.vector(p, HALF, p)), -p]
+    assert [float(x) for x in host] == y.list()
+    assert all(type(host[k]) is types.Bfloat16 for k in (1, 2, 3, 4, 7))
+
+
+def test_bfloat16_is_a_type_of_its_own_on_the_host():
+    x = wp.bfloat16(1 / 3)
+    assert repr(x) == "bfloat16(0.33398438)"
+    assert x == np.float32(0.333984375)
+    assert hash(x) == hash(np.float32(0.333984375))
+    assert types.as_concrete(type(x)) is types.bf16
+    assert wp.array([x, x], device="cpu").dtype is wp.bfloat16
+    assert wp.full(2, x, device="cpu").dtype is wp.bfloat16
+    assert wp.vector(x, x).dtype is wp.bfloat16
+    again = pickle.loads(pickle.dumps(x))
+    assert again == x
+    assert type(again) is type(copy.deepcopy(x)) is type(x)
+    assert wp.bfloat16(1e39) == math.inf
+    assert math.isnan(wp.bfloat16(math.nan))
+    assert same(wp.bfloat16(-0.0), -0.0)
+
+
+@given(st.floats(-1e4, 1e4), st.floats(-1e4, 1e4))
+def test_operators_of_bfloat16_round_once(x, y):
+    a, b = wp.bfloat16(x), wp.bfloat16(y)
+    assert float(a + b) == nearest_bfloat16(float(Fraction(float(a)) + Fraction(float(b))))
+    assert float(a - b) == nearest_bfloat16(float(a) - float(b))
+    assert float(a * b) == nearest_bfloat16(float(a) * float(b))
+    assert type(a + 1) is type(1 - a) is type(abs(a)) is type(a)
+
+
+def test_bfloat16_meets_other_types_as_float32():
+    a = wp.bfloat16(1.5)
+    assert type(a + np.float32(1)) is np.float32
+    assert type(a + np.float64(1)) is np.float64
+    assert type(np.float64(1) + a) is np.float64
+    assert (a + np.ones(2, np.float32)).dtype == np.float32
+    with pytest.raises(TypingError, match=r"H0203.*'lerp' does not take \(bfloat16, float16"):
+        wp.lerp(a, wp.float16(1), a)
+    with pytest.raises(TypeError):
+        a + "1"

@@ -73,3 +73,18 @@ def test_what_arguments_must_be_is_shown() -> None:
 def test_a_summary_does_not_end_inside_parentheses() -> None:
     line = next(line for line in shown().splitlines() if line.startswith("  where "))
     assert line.endswith("is true (an integer: not zero), else `value_if_false`")
+
+
+def test_several_words() -> None:
+    both = shown("sin", "wp.cos")
+    assert both == shown("sin cos")
+    assert "wp.sin(x: float32)" in both
+    assert "wp.cos(x: float32)" in both
+    assert "wp.sinh(" not in both
+    assert "wp.closest_point_edge_edge(" in shown("edge", "closest")
+    found = shown("parallel", "edges")
+    assert "wp.closest_point_edge_edge(" in found
+    assert "wp.sin(" not in found
+    result = runner.invoke(app, ["builtins", "sine", "tomato"])
+    assert result.exit_code == 2
+    assert "no builtin has 'sine tomato' in its name or text" in result.stderr

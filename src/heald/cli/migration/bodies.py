@@ -49,7 +49,10 @@ def body_hits(body: Body, holders: set[str]) -> Iterator[Hit]:
     for name in unset_reads(body.function):
         yield "unset-variable", name, f"'{name.id}' is not set on every path"
     compared = _compared(body.function)
-    conditions = _conditions(body.function)
+    asked = _asked(body.function)
+    for test in asked.values():
+        if isinstance(test, ast.Name) and kinds.of(test).number is Number.ARRAY:
+            yield "array-truth", test, f"the truth of array '{test.id}'"
     for statement in body.function.body:
         for node in ast.walk(statement):
             match node:
@@ -59,11 +62,9 @@ def body_hits(body: Body, holders: set[str]) -> Iterator[Hit]:
                     yield from _arithmetic(node, target, operator, value, kinds)
                 case ast.Subscript(slice=index):
                     yield from _index(index, kinds, compared)
-                case ast.BoolOp(values=values) if id(node) not in conditions:
+                case ast.BoolOp(values=values) if id(node) not in asked:
                     if any(kinds.of(v).number in _NUMBERS for v in values):
                         yield "bool-operator", node, ast.unparse(node)
-                case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
-                    yield from _truth(test, kinds)
                 case ast.For(iter=ast.Call(func=ast.Name(id="reversed")) as iterated):
                     yield "reversed", iterated, ast.unparse(iterated)
                 case ast.For(target=ast.Name(id=k), iter=ast.Call(func=ast.Name(id="range"))):
@@ -122,37 +123,24 @@ def _compared(function: ast.FunctionDef) -> set[str]:
     return found
 
 
-def _conditions(function: ast.FunctionDef) -> set[int]:
-    """The `and`s and `or`s that are asked whether they are true."""
-    found: set[int] = set()
+def _asked(function: ast.FunctionDef) -> dict[int, ast.expr]:
+    """The expressions that are asked whether they are true, by identity: conditions, and what they
+    join by `and`, `or` and `not`."""
+    found: dict[int, ast.expr] = {}
 
-    def mark(node: ast.expr) -> None:
-        found.add(id(node))
+    def ask(node: ast.expr) -> None:
+        found[id(node)] = node
         if isinstance(node, ast.BoolOp):
             for value in node.values:
-                mark(value)
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            mark(node.operand)
+                ask(value)
 
     for node in ast.walk(function):
         match node:
             case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
-                mark(test)
+                ask(test)
             case ast.Assert(test=test) | ast.UnaryOp(op=ast.Not(), operand=test):
-                mark(test)
+                ask(test)
     return found
-
-
-def _truth(test: ast.expr, kinds: Kinds) -> Iterator[Hit]:
-    """Arrays that are asked whether they are there."""
-    match test:
-        case ast.BoolOp(values=values):
-            for value in values:
-                yield from _truth(value, kinds)
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield from _truth(operand, kinds)
-        case ast.Name(id=name) if kinds.of(test).number is Number.ARRAY:
-            yield "array-truth", test, f"the truth of array '{name}'"
 
 
 def _call(node: ast.Call, resolve: Resolve, kinds: Kinds) -> Iterator[Hit]:

@@ -89,7 +89,8 @@ _define(
         Kind.REWRITE,
         "The import",
         "The package is called heald; its public names are Warp's.",
-        "write `import heald as wp`",
+        "write `heald` for `warp`: `import heald as wp`, `from heald import vec3 as V`, "
+        "`import heald.types as wt`",
         docs="index.md",
     )
 )
@@ -290,6 +291,13 @@ _define(
             "poisson",
             "pnoise",
             "quat_to_euler",
+            "floordiv",
+            "asin",
+            "acos",
+            "erfc",
+            "erfinv",
+            "erfcinv",
+            "norm_pseudo_huber",
         ),
         "differences.md",
     )
