@@ -57,6 +57,24 @@ def test_singular_matrices_have_the_inverse_zero(n: int) -> None:
     assert not one("wp.inverse(x0)", t, Typed(t, singular)).any()
 
 
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize(("dtype", "most"), [(f32, 110), (f64, 900)], ids=str)
+def test_inverses_do_not_depend_on_the_scale(n: int, dtype: Scalar, most: int) -> None:
+    """Bit for bit, though determinants of such matrices would overflow or vanish."""
+    t = Matrix(dtype, n, n)
+    rng = np.random.default_rng(n)
+    a = (rng.uniform(-1, 1, (50, n, n)) * 0.2 + np.eye(n)).astype(dtype.carrier)
+    usual = one("wp.inverse(x0)", t, Typed(t, a))
+    for k in (-most, -most // 2, most // 2, most):
+        power = dtype.carrier.type(2.0) ** k
+        assert np.array_equal(one("wp.inverse(x0)", t, Typed(t, a * power)) * power, usual), k
+    corners = np.array([np.diag([x] + [0] * (n - 1)) for x in (0.0, np.inf, np.nan)], dtype.carrier)
+    corners[0, 0, 0] = np.finfo(dtype.carrier).smallest_subnormal
+    found = one("wp.inverse(x0)", t, Typed(t, corners))
+    assert not found[0].any()
+    assert np.isnan(found[1:]).any(axis=(1, 2)).all()
+
+
 @FLOATS
 def test_cross_product_of_equal_vectors_is_zero(t: Scalar) -> None:
     v = np.random.default_rng(2).normal(size=(100, 3)).astype(t.carrier)

@@ -3,7 +3,24 @@
 Matrices are row-major; a vector is a column where it stands right of a matrix and a row left of it.
 """
 
-from heald.library.language import C, Full, Half, K, Mat, N, R, Scalar, Vec, float32, m, static
+from heald.library.arithmetic import max
+from heald.library.language import (
+    C,
+    Full,
+    Half,
+    K,
+    Mat,
+    N,
+    R,
+    Scalar,
+    Vec,
+    float32,
+    float64,
+    int32,
+    int64,
+    m,
+    static,
+)
 from heald.library.registry import Exact, Scaled, builtin, helper
 
 GROUP = "Matrix math"
@@ -289,19 +306,24 @@ def _determinant_of_minors(s: Vec(Full, 6), c: Vec(Full, 6)) -> Full:
 def inverse(a: Mat(Full, 2, 2)) -> Mat(Full, 2, 2):
     """The inverse of a square matrix; up to 4 rows the adjugate times the reciprocal determinant.
 
-    A determinant of zero gives zeros.  The error grows with the condition number of ``a``.  Up to 4
-    rows, determinant and reciprocal must be normal numbers: in float32, scale a matrix of 3 rows
-    whose elements are all below 1e-12 or above 1e12.  16-bit floats are computed in float32.
+    A determinant of zero gives zeros.  The error grows with the condition number of ``a``.  Up to 3
+    rows the matrix may be of any size: it is scaled by a power of two.  Of 4 rows determinant and
+    reciprocal must be normal numbers: in float32, scale a matrix whose elements are all below 1e-9
+    or above 1e9.  16-bit floats are computed in float32.
 
     >>> wp.inverse(wp.mat22(2.0, 0.0, 0.0, 4.0))
     mat22f([[0.5, -0.0], [-0.0, 0.25]])
     """
+    down = _towards_one(a)
+    a = a * down
     d = _reciprocal(determinant(a))
-    return type(a)(a[1, 1] * d, -a[0, 1] * d, -a[1, 0] * d, a[0, 0] * d)
+    return type(a)(a[1, 1] * d, -a[0, 1] * d, -a[1, 0] * d, a[0, 0] * d) * down
 
 
 @builtin(group=GROUP, accuracy=Scaled(32))
 def inverse(a: Mat(Full, 3, 3)) -> Mat(Full, 3, 3):
+    down = _towards_one(a)
+    a = a * down
     d = _reciprocal(determinant(a))
     y = type(a)(
         a[1, 1] * a[2, 2] - a[1, 2] * a[2, 1],
@@ -314,7 +336,7 @@ def inverse(a: Mat(Full, 3, 3)) -> Mat(Full, 3, 3):
         a[0, 1] * a[2, 0] - a[0, 0] * a[2, 1],
         a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0],
     )
-    return y * d
+    return (y * d) * down
 
 
 @builtin(group=GROUP, accuracy=Scaled(64))
@@ -380,6 +402,23 @@ def inverse(a: Mat(Full, N, N)) -> Mat(Full, N, N):
 def inverse(a: Mat(Half, N, N)) -> Mat(Half, N, N):
     rows = type(a).rows
     return type(a)(inverse(static(Mat(float32, rows, rows))(a)))
+
+
+@helper
+def _towards_one(a: Mat(Full, N, N)) -> Full:
+    """The power of two that brings the largest magnitude of the elements to 1 or between 1 and 2,
+    as far as it is a normal number."""
+    largest = type(a).dtype(0)
+    for i in static(range(type(a).rows)):
+        of_row = m.fabs(a[i, 0])
+        for j in static(range(1, type(a).rows)):
+            of_row = max(of_row, m.fabs(a[i, j]))
+        largest = max(largest, of_row)
+    bits, digits = static((int64, 52) if type(a).dtype is float64 else (int32, 23))
+    bias = static(1023 if type(a).dtype is float64 else 127)
+    exponent = m.bitcast(largest, bits) >> digits
+    power = m.smin(m.smax(2 * bias - exponent, bits(1)), bits(2 * bias))
+    return m.bitcast(power << digits, type(a).dtype)
 
 
 @helper
