@@ -19,24 +19,6 @@ _MAX_CELLS = 1 << 28
 
 
 @wp.kernel
-def _assign_cells(
-    points: wp.array(dtype=wp.vec3),
-    dims: wp.vec3i,
-    width: wp.vec3,
-    periodic: int,
-    keys: wp.array(dtype=wp.uint64),
-) -> None:
-    """The sort key of each point: its cell in the high half, its index in the low half."""
-    i = wp.tid()
-    p = points[i]
-    x = cell_of(p.x, width.x, dims.x, periodic)
-    y = cell_of(p.y, width.y, dims.y, periodic)
-    z = cell_of(p.z, width.z, dims.z, periodic)
-    cell = (x * dims.y + y) * dims.z + z
-    keys[i] = (wp.uint64(cell) << wp.uint64(32)) | wp.uint64(i)
-
-
-@wp.kernel
 def _number_cells(
     points: wp.array(dtype=wp.vec3),
     dims: wp.vec3i,
@@ -53,6 +35,37 @@ def _number_cells(
     z = cell_of(p.z, width.z, dims.z, periodic)
     cells[i] = wp.uint32((x * dims.y + y) * dims.z + z)
     ids[i] = i
+
+
+@wp.kernel
+def _sort_by_cell(
+    cells: wp.array(dtype=wp.uint32),
+    starts: wp.array(dtype=int),
+    ids: wp.array(dtype=int),
+) -> None:
+    """A counting sort by one thread: the points cell by cell, ascending, and where cells start.
+
+    ``starts`` comes in as zeros, two more than there are cells.  The first pass counts each cell
+    two places further; added up, the place behind it is where the next point of the cell goes.
+    Every test holds: they are what the proof needs, and take the place of guards.
+    """
+    if wp.tid() == 0:
+        cell_count = starts.shape[0] - 2
+        for i in range(cells.shape[0]):
+            c = int(cells[i])
+            if 0 <= c < cell_count:
+                starts[c + 2] = starts[c + 2] + 1
+        total = 0
+        for k in range(starts.shape[0]):
+            total += starts[k]
+            starts[k] = total
+        for i in range(cells.shape[0]):
+            c = int(cells[i])
+            if 0 <= c < cell_count:
+                to = starts[c + 1]
+                if 0 <= to < ids.shape[0]:
+                    ids[to] = i
+                    starts[c + 1] = to + 1
 
 
 @wp.kernel
@@ -166,19 +179,23 @@ class HashGrid:
         if not all(0.0 < np.float32(w) < math.inf for w in width):
             raise _refused(f"cells of width {width} cannot be represented in float32")
         self._check(points)
-        if self.device.is_cuda:
-            self._build_on_gpu(points, width)
-            return
-        keys = self._keys(points, width)
-        keys.sort()
-        ids = (keys & 0xFFFFFFFF).astype(np.int32)
-        counts = np.bincount((keys >> 32).astype(np.int64), minlength=math.prod(self.dims))
-        starts = np.zeros(len(counts) + 1, np.int32)
-        np.cumsum(counts, out=starts[1:])
-        arrays = [
-            wp.array(a, dtype=wp.int32, device=self.device, copy=False) for a in (starts, ids)
-        ]
-        self._register(width, arrays)
+        build = self._build_on_gpu if self.device.is_cuda else self._build_on_host
+        build(points, width)
+
+    def _build_on_host(self, points: wp.array, width: Sequence[float]) -> None:
+        """By a counting sort; the interpreter, for which that is long, leaves it to numpy."""
+        count, cells = len(points), math.prod(self.dims)
+        keys, ids = (wp.empty(count, dtype=t, device=self.device) for t in (wp.uint32, wp.int32))
+        starts = wp.zeros(cells + 2, dtype=wp.int32, device=self.device)
+        inputs = [points, *self._layout(width), keys, ids]
+        wp.launch(_number_cells, dim=count, inputs=inputs, device=self.device)
+        if self.device.is_sim:
+            numbers = keys.numpy()
+            ids.numpy()[:] = np.argsort(numbers, kind="stable")
+            np.cumsum(np.bincount(numbers, minlength=cells), out=starts.numpy()[1:-1])
+        else:
+            wp.launch(_sort_by_cell, dim=1, inputs=[keys, starts, ids], device=self.device)
+        self._register(width, [starts[:-1], ids])
 
     def _check(self, points: wp.array) -> None:
         if not isinstance(points, wp.array) or points.ndim != 1:
@@ -213,14 +230,6 @@ class HashGrid:
 
     def _layout(self, width: Sequence[float]) -> list[Any]:
         return [wp.vec3i(*self.dims), wp.vec3(*width), int(self.periodic is not None)]
-
-    def _keys(
-        self, points: wp.array, width: Sequence[float]
-    ) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        keys = wp.empty(len(points), dtype=wp.uint64, device=self.device)
-        inputs = [points, *self._layout(width), keys]
-        wp.launch(_assign_cells, dim=len(points), inputs=inputs, device=self.device)
-        return np.asarray(keys.numpy())
 
     def _register(self, width: Sequence[float], arrays: Sequence[wp.array]) -> None:
         """Show kernels the starts of cells and the points cell by cell."""
