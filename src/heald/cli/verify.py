@@ -27,6 +27,7 @@ from heald.driver.verify_formats import (
     to_json,
     to_junit,
     to_markdown,
+    to_markup,
     to_sarif,
     verdict_words,
 )
@@ -249,7 +250,10 @@ def show(outcome: Outcome, kind: str, console: Console, *, strict: bool) -> None
                 print(text)
         case _:
             for report in outcome.reports:
-                console.print(report if console.is_terminal else str(report))
+                if console.is_terminal:
+                    console.print(to_markup(report), markup=True)
+                else:
+                    console.print(str(report))
             if len(outcome.reports) > 1:
                 console.print(_summary(outcome.reports))
     errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
+import re
 import shutil
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import heald as wp
 from heald.cli.app import app
-from heald.cli.verify import load_module
+from heald.cli.verify import load_module, show, verify_targets
 from heald.proof import PROPERTIES
 
 runner = CliRunner()
@@ -187,6 +190,24 @@ def test_modules_that_print_or_exit_spoil_no_report(folder) -> None:
     assert found.exit_code == 2
     assert "cannot import" in found.output
     assert "double: proved" in found.output
+
+
+def test_a_terminal_shows_colours_and_no_markup(folder) -> None:
+    screen = io.StringIO()
+    console = Console(
+        file=screen,
+        force_terminal=True,
+        color_system="standard",
+        no_color=False,
+        markup=False,
+        soft_wrap=True,
+    )
+    outcome = verify_targets([str(folder / "vf_bad.py")], (), Console(file=io.StringIO()))
+    show(outcome, "text", console, strict=False)
+    shown = screen.getvalue()
+    assert "\x1b[31mrefuted\x1b[0m" in shown
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert plain == f"{outcome.reports[0]}\n"
 
 
 def test_properties(folder) -> None:
