@@ -261,6 +261,25 @@ class ArrayMemory:
         return str(self.numpy())
 
 
+def overlap(a: ArrayMemory, b: ArrayMemory) -> bool:
+    """May two arrays have bytes in common?"""
+    (low, high), (first, last) = _addresses(a), _addresses(b)
+    return a._device == b._device and low < last and first < high
+
+
+def is_same(a: ArrayMemory, b: ArrayMemory) -> bool:
+    """Has each element of two arrays the same bytes?"""
+    return (a._device, a._ptr, a._shape, a._strides, a.itemsize) == (
+        (b._device, b._ptr, b._shape, b._strides, b.itemsize)
+    )
+
+
+def _addresses(a: ArrayMemory) -> tuple[int, int]:
+    # Not by `ptr`, which says that all is written.
+    low, high = byte_span(a._shape, a._strides, a.itemsize)
+    return a._ptr + low, a._ptr + high
+
+
 def _move(dest: NDArray, source: NDArray) -> None:
     """Assign all elements; what is read is what was there before."""
     # numpy 2.4 overwrites what it still has to read where strides differ: x[::-5] = x[8:5:-1].

@@ -12,6 +12,7 @@ import numpy as np
 
 from heald.api.array import array, make_array, new_array
 from heald.api.array_input import bad_shape, read_only_error
+from heald.api.array_memory import is_same, overlap
 from heald.api.array_views import overlaps_itself
 from heald.api.function import Function
 from heald.api.host_value import HostValue
@@ -25,7 +26,7 @@ from heald.config import config
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.driver import describe_overloads, resolve, result_types
 from heald.frontend import signature_of
-from heald.runtime import Device, byte_span, get_device
+from heald.runtime import Device, get_device
 from heald.types import (
     Array,
     Element,
@@ -212,19 +213,8 @@ def _check_outputs(
         if overlaps_itself((given.shape, given.strides), given.itemsize):
             raise bad_shape(f"elements of out share memory (strides {given.strides})")
     for k, one in enumerate(outputs):
-        if any(_overlap(one, other) for other in outputs[:k]):
+        if any(overlap(one, other) for other in outputs[:k]):
             raise bad_shape("the arrays of out share memory")
-
-
-def _range(a: array) -> tuple[int, int]:
-    low, high = byte_span(a.shape, a.strides, a.itemsize)
-    return a.ptr + low, a.ptr + high
-
-
-def _overlap(a: array, b: array) -> bool:
-    """May they have bytes in common?"""
-    (a_low, a_high), (b_low, b_high) = _range(a), _range(b)
-    return a.size > 0 and b.size > 0 and a_low < b_high and b_low < a_high
 
 
 def _stretch(a: array, shape: tuple[int, ...], outputs: Sequence[array]) -> array:
@@ -239,11 +229,10 @@ def _stretch(a: array, shape: tuple[int, ...], outputs: Sequence[array]) -> arra
         return new_array(a.element_type, shape, a.device)
     for out in outputs:
         # A thread that reads and writes the same element is in nobody's way.
-        is_same = (a.ptr, a.shape, a.strides) == (out.ptr, out.shape, out.strides)
-        if _overlap(a, out) and not (is_same and a.itemsize == out.itemsize):
+        if overlap(a, out) and not is_same(a, out):
             return _stretch(a.clone(), shape, ())
     return make_array(
-        a.element_type, a.ptr, shape, tuple(strides), a.device, a.owner, read_only=a.read_only
+        a.element_type, a._ptr, shape, tuple(strides), a.device, a.owner, read_only=a.read_only
     )
 
 

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Any
 
 import heald as wp
+from heald.api.array_memory import is_same, overlap
 from heald.api.scalars import integer_of
 from heald.utils import blocks
 from heald.utils.blocks import DIGIT_BITS, DIGITS, ascending
@@ -17,9 +18,7 @@ from heald.utils.checks import (
     check_addends,
     check_arrays,
     check_count,
-    is_same,
     name_of,
-    overlap,
     refused,
 )
 
@@ -425,7 +424,7 @@ def radix_sort_pairs(keys: wp.array, values: wp.array, count: int) -> None:
     for name, a in (("keys", keys), ("values", values)):
         if a.ndim != 1 or a.size < 2 * count:
             raise refused(f"{name} need {2 * count} elements to sort {count}, not {a.shape}")
-    if overlap(keys, values) and not is_same(keys, values):
+    if overlap(keys, values) and not (is_same(keys, values) and keys.dtype == values.dtype):
         raise refused(
             "keys and values share memory: one would overwrite the other", "pass values.clone()"
         )

@@ -10,7 +10,6 @@ import heald as wp
 from heald.api.array_input import read_only_error
 from heald.api.scalars import describe, integer_of
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
-from heald.runtime import byte_span
 from heald.types import Struct, b1
 
 
@@ -69,22 +68,6 @@ def check_count(name: str, count: object, a: wp.array) -> int:
     return number
 
 
-def overlap(a: wp.array, b: wp.array) -> bool:
-    """May two arrays have bytes in common?"""
-    (low, high), (first, last) = _bytes(a), _bytes(b)
-    return a.device == b.device and low < last and first < high
-
-
-def is_same(a: wp.array, b: wp.array) -> bool:
-    """Do two arrays have the same elements in the same places?"""
-    return bool((a.ptr, a.shape, a.strides, a.dtype) == (b.ptr, b.shape, b.strides, b.dtype))
-
-
 def name_of(a: wp.array) -> str:
     """The element type as users write it."""
     return getattr(a.dtype, "__name__", None) or str(getattr(a.dtype, "public", a.dtype))
-
-
-def _bytes(a: wp.array) -> tuple[int, int]:
-    low, high = byte_span(a.shape, a.strides, a.itemsize)
-    return a.ptr + low, a.ptr + high

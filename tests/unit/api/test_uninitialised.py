@@ -84,3 +84,22 @@ def test_arrays_with_contents_may_be_read(make):
 
 def test_other_devices_do_not_look():
     wp.launch(copy, dim=4, inputs=[wp.empty(4, dtype=float), wp.empty(4, dtype=float)])
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda a: wp.map(lambda x: x + 1.0, a),
+        lambda a: wp.map(lambda x: x + 1.0, a, out=empty()),
+        lambda a: wp.map(lambda x: x + 1.0, a, out=a),
+        wp.utils.array_sum,
+        lambda a: wp.utils.array_sum(a.reshape(2, 2), out=empty(2).reshape(1, 2), axis=0),
+        lambda a: wp.utils.array_inner(a, a),
+        lambda a: wp.utils.array_scan(a, empty()),
+        lambda a: wp.utils.array_cast(a, empty()),
+        lambda a: wp.utils.radix_sort_pairs(a.view(wp.int32), empty(), 2),
+    ],
+)
+def test_tools_of_the_host_do_not_hide_what_was_never_written(read):
+    with pytest.raises(wp.KernelFault, match="H0405"):
+        read(empty())
