@@ -7,7 +7,7 @@ from typing import Any
 from heald.api.array import array
 from heald.api.intrinsics import atomic_add, atomic_max, tid
 from heald.api.kernel import Kernel, kernel
-from heald.library.language import int32, int64
+from heald.library.language import int32, int64, uint64
 
 
 @kernel
@@ -57,11 +57,19 @@ def find_fall(values: array(dtype=Any), found: array(dtype=int32)):
 
 @kernel
 def find_repeated(
-    values: array(dtype=Any), low: int64, seen: array(dtype=int32), found: array(dtype=int32)
+    values: array(dtype=Any),
+    low: int64,
+    high: int64,
+    seen: array(dtype=int32),
+    found: array(dtype=int32),
 ):
-    """Is an element there twice?  ``seen`` counts them, from ``low`` on."""
-    place = int64(values[tid()]) - low
-    if place >= int64(0) and place < int64(seen.shape[0]) and atomic_add(seen, place, 1) > 0:
+    """Is an element there twice?  ``seen`` counts those from ``low`` to ``high``, as many as it
+    has; the difference is right without a sign, however far apart they are.
+    """
+    x = int64(values[tid()])
+    place = uint64(x) - uint64(low)
+    inside = x >= low and x <= high and place < uint64(seen.shape[0])
+    if inside and atomic_add(seen, int64(place), 1) > 0:
         atomic_max(found, 0, 1)
 
 

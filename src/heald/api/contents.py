@@ -110,8 +110,9 @@ def _looks_wrong(values: array, promise: ArrayPromise, ends: tuple[int, int] | N
         if ends is None or ends[1] - ends[0] >= _MOST_COUNTERS:
             numbers = values.numpy()
             return len(np.unique(numbers)) < numbers.size
-        seen = zeros(ends[1] - ends[0] + 1, dtype=int32, device=where)
-        _launch(find_repeated, values.shape, [values, ends[0], seen, found])
+        low, high = _within_words(values, ends)
+        seen = zeros(high - low + 1, dtype=int32, device=where)
+        _launch(find_repeated, values.shape, [values, low, high, seen, found])
     return bool(found.numpy()[0])
 
 

@@ -22,6 +22,7 @@ from heald.driver.verify_issue import Issue, PropertyReport, Verdict
 from heald.driver.verify_names import Names
 from heald.driver.verify_report import Report
 from heald.driver.verify_text import (
+    describe_beyond,
     describe_contracts,
     describe_finding,
     describe_misbehaviour,
@@ -281,7 +282,8 @@ class _Reporter:
         if self._proof.beyond is not None:
             reason, op = self._proof.beyond
             span = self._names.span(op)
-            return [Issue(name, Verdict.UNKNOWN, f"not judged: {reason}", span)]
+            message, hint = f"not judged: {reason}", describe_beyond(reason)
+            return [Issue(name, Verdict.UNKNOWN, message, span, hint=hint)]
         found: dict[tuple[int, int, int], Issue] = {}
         for finding in proof.findings:
             issue = self._issue(finding)

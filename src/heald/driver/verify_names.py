@@ -92,6 +92,12 @@ class Names:
             return "an array"
         return self._root(op.operands[0])
 
+    def is_shared(self, number: int) -> bool:
+        """Does an op access an array that a block shares?"""
+        op = self._ops.get(number)
+        t = op.operands[0].type if op is not None and op.operands else None
+        return isinstance(t, Array) and t.space == "shared"
+
     def _root(self, value: Value) -> str:
         if value in self.kernel.params:
             return self.argument(self.kernel.params.index(value), 0)

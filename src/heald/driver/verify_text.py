@@ -12,6 +12,7 @@ from heald.driver.verify_names import Names
 from heald.ir import MAX_RANK
 from heald.proof import Clause, Finding, PropertyProof
 from heald.proof.contracts import Promises
+from heald.proof.prove import CONTRADICTION, CONTRADICTORY_CONTRACTS
 
 
 def show(numbers: Sequence[int]) -> str:
@@ -112,6 +113,9 @@ _REASONS = {
     'by-value numbers, or on wp.any(..., scope="block"), would make it provable',
     "contract": "the solver did not decide this arithmetic: a test of the value, or "
     "`wp.clamp(...)`, would make it provable",
+    "rounds": "threads wait for each other in a loop that is left early, or that may go on without "
+    "a barrier: a loop over by-value numbers and sizes, with a barrier in every iteration and "
+    "without `break` and `return`, would make it provable",
     "shared": "an element may be read that no thread has written before: a store by thread `i` of "
     "a block to element `i`, before a barrier, in launches of whole blocks, would make it provable",
     "barrier": "threads wait for each other, and what is open elsewhere decides who comes when: "
@@ -119,6 +123,28 @@ _REASONS = {
     "resource": "the kernel writes to an array of a resource, whose threads are not followed",
     "beyond": "the kernel does something that the prover does not follow",
 }
+
+_OF_PROPERTY = {
+    "bounds load": "it depends on numbers read from memory ({sources}), which may be any: a test "
+    "of what was read, and kept in a variable, or a contract of their array, such as "
+    "`elem=wp.index(n)`, would make it provable",
+    "races load": "it depends on numbers read from memory ({sources}), which may be equal for two "
+    "threads: `injective` or `monotone` in the contract of their array, or an atomic, would make "
+    "it provable",
+    "races atomic": "it depends on the old value of an atomic ({sources}), which may be equal for "
+    "two threads: a counter that changes by `wp.atomic_add(c, 0, 1)` alone, once in each thread, "
+    "in launches too small to make it wrap, would make it provable",
+    "races shared": "two threads of a block may come to one element between the same barriers as "
+    "far as the solver can tell: a barrier between the accesses, an index that contains the "
+    "thread's own index, or an atomic, would make it provable",
+    "divergence load": "it depends on numbers read from memory ({sources}), which threads of a "
+    "block may read differently: a condition on by-value numbers, or on "
+    'wp.any(..., scope="block"), would make it provable',
+    "divergence loop": "it depends on what a loop carries ({sources}), which may differ from "
+    "thread to thread: a condition on by-value numbers, or on "
+    'wp.any(..., scope="block"), would make it provable',
+}
+"""Reasons that are better said of one property, by property and reason."""
 
 _WORDS = {
     "load": "numbers from memory",
@@ -131,11 +157,24 @@ _WORDS = {
     "handle": "a handle that is no parameter",
     "way": "conditions that threads of a block may see differently",
     "contract": "arithmetic that the solver did not decide",
+    "rounds": "a loop that may go on without a barrier",
     "shared": "what a shared array holds",
     "barrier": "barriers that are open themselves",
     "resource": "writes to a resource",
     "beyond": "something that the prover does not follow",
 }
+
+_BEYOND = {
+    "no solver": "`pip install z3-solver` would make it provable",
+    "an array that depends on a branch": "one array, with an index that depends on the branch, "
+    "would make it provable",
+    "an array that changes from one iteration to the next": "one array, with an index that "
+    "changes, would make it provable",
+    "results that may or may not fit their type": "64-bit arithmetic, or a test of the sizes, "
+    "would make it provable",
+}
+"""Reasons for which a kernel is not judged, and what would help; others are its size."""
+_TOO_LARGE = "two smaller kernels, or numbers for sizes that are known, would make it provable"
 
 _CLAIMS = {
     "bounds": "cannot show that the index is inside '{array}'",
@@ -151,12 +190,34 @@ _CLAIMS = {
 }
 
 
+_OF_BARRIERS = {
+    "races": "cannot show that no two threads meet in one element",
+    "initialised": "cannot show that what is read of shared arrays was written before",
+    "bounds": "cannot show that indices are inside their arrays",
+    "division": "cannot show that no divisor or step is zero",
+    "assertions": "cannot show that assertions hold",
+    "handles": "cannot show that handles name live resources",
+}
+"""Claims about a kernel as a whole, whose barriers are open."""
+
+
+def describe_beyond(reason: str) -> str:
+    """What would make a kernel provable that was not judged; empty for contradictions."""
+    if reason in (CONTRADICTION, CONTRADICTORY_CONTRACTS):
+        return ""
+    return _BEYOND.get(reason, _TOO_LARGE)
+
+
 def describe_finding(finding: Finding, names: Names) -> Issue:
     """Something that is neither proved nor shown to be wrong."""
     sources = ", ".join(dict.fromkeys(_source(s, names) for s in finding.sources[:4]))
-    reason = _REASONS[finding.reason].format(sources=sources or "in the kernel")
+    text = _OF_PROPERTY.get(_key_of_reason(finding, names), _REASONS[finding.reason])
+    reason = text.format(sources=sources or "in the kernel")
     promise = names.promise(finding.op) or f"the contract of '{names.array(finding.op)}'"
-    message = _CLAIMS[finding.aspect].format(array=names.array(finding.op), promise=promise)
+    claim = _CLAIMS[finding.aspect]
+    if finding.reason == "barrier":  # about the kernel, not about one access
+        claim = _OF_BARRIERS.get(finding.aspect, claim)
+    message = claim.format(array=names.array(finding.op), promise=promise)
     notes: tuple[Note, ...] = ()
     if finding.other not in (-1, finding.op):
         notes = (Note("the other access", names.span(finding.other)),)
@@ -170,6 +231,11 @@ def describe_finding(finding: Finding, names: Names) -> Issue:
         key=(finding.op, finding.other, finding.axis),
         reason=_WORDS[finding.reason],
     )
+
+
+def _key_of_reason(finding: Finding, names: Names) -> str:
+    is_shared = finding.reason == "race" and names.is_shared(finding.op)
+    return f"{finding.aspect} {'shared' if is_shared else finding.reason}"
 
 
 def _source(number: int, names: Names) -> str:

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heald.diagnostics import InternalError
-from heald.ir import LOOPS, Kernel, Op, Region, Value
+from heald.ir import LOOPS, Kernel, Op, Region, Value, walk
 from heald.ops.threads import synchronises_block
 from heald.passes.facts import constants_of, is_speculatable
 from heald.passes.liveness import carried_args, carried_inits
-from heald.passes.meetings import is_shared_alloc, meeting_of
+from heald.passes.meetings import is_shared_alloc, meeting_of, shares_block
 
 _OWN = frozenset({"tid", "thread_index", "lane"})
 """What differs from thread to thread."""
+_EXITS = frozenset({"break", "continue", "unreachable", "scope"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,15 @@ def analyse_block_uniformity(kernel: Kernel, *, everywhere: bool = False) -> Blo
         analysis.voted = set()
         analysis.region(kernel.body)
     return BlockUniformity(frozenset(analysis.uniform), frozenset(analysis.voted))
+
+
+def uniform_in_blocks(kernel: Kernel) -> frozenset[Value]:
+    """The uniform values of a kernel whose threads meet; none where it has exits."""
+    ops = list(walk(kernel.body))
+    exits = any(op.name in _EXITS for op in ops)
+    if exits or sum(op.name == "return" for op in ops) > 1 or not shares_block(kernel):
+        return frozenset()
+    return analyse_block_uniformity(kernel).uniform
 
 
 @dataclass(slots=True)

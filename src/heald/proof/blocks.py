@@ -26,6 +26,10 @@ _WRITER = 3
 def judge_divergence(c: Context) -> None:
     """Every thread of a block comes to a barrier to which one of them comes."""
     stage = c.stages["divergence"]
+    for loop in c.found.tangled:
+        _leave_tangled(c, loop)
+    if c.found.tangled:
+        return
     for meeting in c.found.meetings:
         question = _parted(c, meeting)
         if not question or not c.open_of([c.terms.both(*question)], c.facts("divergence")):
@@ -36,6 +40,22 @@ def judge_divergence(c: Context) -> None:
             return seek(c, question, [1, 2], c.facts("divergence"))
 
         stage.open.append(Open(finding, look))
+
+
+def _leave_tangled(c: Context, loop: Op) -> None:
+    """Whether all threads come to the barriers in a loop is open; launches that come there may show
+    that they do not.
+    """
+    inside = {op for region in loop.regions for op in walk(region)}
+    here = [[*m.path, *m.known] for m in c.found.meetings if m.op in inside]
+
+    def look() -> tuple[Suspect, ...]:
+        facts = c.facts("divergence")
+        return tuple(suspect for way in here for suspect in seek(c, way, [None], facts))
+
+    loop_id = c.ids[loop]
+    finding = Finding("divergence", loop_id, reason="rounds", sources=(loop_id,))
+    c.stages["divergence"].open.append(Open(finding, look))
 
 
 def _parted(c: Context, meeting: Meeting) -> list[Term]:
@@ -75,7 +95,8 @@ def judge_initialised(c: Context) -> None:
         if any(_is_own(store, access) for store in stores):
             continue
         with suppress(Inexact):
-            if any(_covers(c, store, access) for store in stores if _is_ordered(store, access)):
+            ordered = [] if c.found.tangled else [s for s in stores if _is_ordered(s, access)]
+            if any(_covers(c, store, access) for store in ordered):
                 continue
         op = c.ids[access.op]
         question = [*access.path, *access.known]

@@ -16,6 +16,7 @@ from heald.artifact import Symbol
 from heald.ir import MAX_RANK, MEMORY, Kernel, Op, Region, Value, walk
 from heald.ops import CLAIMS, TABLE, Handled, role_of
 from heald.ops.threads import synchronises_block
+from heald.passes.block_uniformity import uniform_in_blocks
 from heald.passes.facts import DIVISIONS
 from heald.passes.meetings import shares_block
 from heald.proof import arrays, loops
@@ -92,6 +93,7 @@ class Executor:
             self.encoding = Integers(self.terms, self.fit)
         self.exact = exact_values(kernel, {promise.parameter for promise in promises.arrays})
         self.used_leaves = used_leaves(kernel)
+        self.block_uniform = uniform_in_blocks(kernel)
         self.found = Execution(kernel)
         self.limit = NARROW if _has_narrow_indices(kernel) else WIDE
         self.env: dict[Value, Data] = {}
@@ -325,6 +327,7 @@ class Executor:
             found.blocks,
             found.promised,
             found.meetings,
+            found.tangled,
         )
 
     def _if(self, op: Op) -> tuple[Data, ...] | None:

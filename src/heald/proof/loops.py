@@ -9,8 +9,10 @@ something.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from heald.ir import Op, Region, Value, has_exit, walk
@@ -29,6 +31,12 @@ _MOST_UNROLLED = 64
 _MOST_TRIPS = 1 << 64
 
 
+class _Tangled(Exception):
+    """Threads that wait for each other in a loop may be in different iterations of it, or one of
+    its iterations may go by without a barrier.
+    """
+
+
 def run_for(ex: Executor, op: Op) -> tuple[Data, ...] | None:
     """A counted loop."""
     low, high, step = (ex.term(v) for v in op.operands[:3])
@@ -43,7 +51,10 @@ def run_for(ex: Executor, op: Op) -> tuple[Data, ...] | None:
     if trips is not None and few and (_decides(ex, op) or _meets(op)):
         return _unroll_for(ex, op, trips)
     if _meets(op):
-        return _Loop(ex, op).run_meeting(low, high, step)
+        meeting = partial(_Loop(ex, op).run_meeting, low, high, step)
+        together = _run_together(ex, op, meeting)
+        if together is not None:
+            return together
     return _Loop(ex, op).run_for(low, high, step)
 
 
@@ -54,8 +65,25 @@ def run_while(ex: Executor, op: Op) -> tuple[Data, ...] | None:
         if unrolled:
             return flow
     if _meets(op):
-        raise Beyond(op, "threads that wait for each other in a `while` that is not unrolled")
+        together = _run_together(ex, op, _Loop(ex, op).run_meeting_while)
+        if together is not None:
+            return together
     return _Loop(ex, op).run_while()
+
+
+def _run_together(
+    ex: Executor, op: Op, run: Callable[[], tuple[Data, ...] | None]
+) -> tuple[Data, ...] | None:
+    """Run a loop in which threads wait for each other, iteration by iteration; None and nothing
+    done but a note where that is not possible.
+    """
+    state, path, known, segments = ex.mark(), ex.path, ex.known, ex.segments
+    with suppress(_Tangled):
+        return run()
+    ex.rollback(state)
+    ex.path, ex.known, ex.segments = path, known, segments
+    ex.found.tangled.append(op)
+    return None
 
 
 # -- unrolling -------------------------------------------------------------------------------------
@@ -324,7 +352,7 @@ class _Loop:
         """
         ex, terms, op = self.ex, self.ex.terms, self.op
         if has_exit(op.regions[0], frozenset({"break", "return"})):
-            raise Beyond(op, "threads that leave a loop in which others wait for them")
+            raise _Tangled
         before = ex.segments
         index, trip, facts = self._index(low, high, step)
         self._begin(trip)
@@ -339,21 +367,70 @@ class _Loop:
         values = self._round((index, *self.heads))
         some, after = ex.segments, terms.add(index, step)
         if start & some or before & first:
-            raise Beyond(op, "a barrier that is not in every iteration of its loop")
+            raise _Tangled
         ex.path = (*ex.path, _comes(terms, after, high, step))
         self._round((after, *values))
         ex.segments |= before | first | some
         ex.path, ex.known = self.path, known
         return self._finish([self._end(trip, low, high, step)])
 
+    def run_meeting_while(self) -> tuple[Data, ...] | None:
+        """A ``while`` in which threads of a block wait for each other, in every iteration.
+
+        As :meth:`run_meeting`; what the iterations of a block have in common is what uniform values
+        alone tell of what the loop carries.
+        """
+        ex, op = self.ex, self.op
+        exits = any(has_exit(region, frozenset({"break", "return"})) for region in op.regions)
+        if exits or any(synchronises_block(inner) for inner in walk(op.regions[0])):
+            raise _Tangled
+        before = ex.segments
+        trip = ex.terms.symbol("trip", INT, 0, _MOST_TRIPS)
+        self.first = trip.number
+        self._begin(trip)
+        known = ex.known
+        ex.found.uniform.append(trip)
+        for value, head in zip(op.regions[1].args, self.heads, strict=True):
+            if value in ex.block_uniform and isinstance(head, Term) and head.kind == "symbol":
+                ex.found.uniform.append(head)
+        self._go_on(self.inits)
+        self._round(self.inits)
+        first = ex.segments
+        ex.path, ex.known = self.path, known
+        ex.begin_segment()
+        start = ex.segments
+        self._go_on(self.heads)
+        values = self._round(self.heads)
+        some = ex.segments
+        if start & some or before & first:
+            raise _Tangled
+        self._go_on(values)
+        self._round(values)
+        ex.segments |= before | first | some
+        ex.path, ex.known = self.path, known
+        self._go_on(self.heads, stop=True)
+        return self._finish([ex.outcome_of(self.heads)])
+
+    def _go_on(self, data: tuple[Data, ...], *, stop: bool = False) -> None:
+        """Where the condition is true of what is carried, or with ``stop`` false."""
+        ex = self.ex
+        ex.depth += 1
+        ex.bind(self.op.regions[0].args, data)
+        values = ex.region(self.op.regions[0])
+        ex.depth -= 1
+        assert values is not None
+        going = values[0]
+        assert isinstance(going, Term)
+        ex.path = (*ex.path, ex.terms.negate(going) if stop else going)
+
     def _round(self, data: tuple[Data, ...]) -> tuple[Data, ...]:
         """One iteration; gives what the next one carries."""
         ex, ends = self.ex, list[Outcome]()
         ex.depth += 1
-        values = _iterate(ex, self.op, self.op.regions[0], data, ends)
+        values = _iterate(ex, self.op, self.op.regions[-1], data, ends)
         ex.depth -= 1
         if values is None:
-            raise Beyond(self.op, "a loop without a next iteration, in which threads wait")
+            raise _Tangled
         for candidate in self.candidates:
             claim = candidate.guess.claim(ex.terms, values)
             candidate.steps.append(((*ex.path, *ex.known), claim))

@@ -222,7 +222,7 @@ def _judge(c: Context, settled: Settled, wanted: Sequence[str]) -> None:
 
 def _rest_on_barriers(c: Context) -> None:
     """Where barriers are open, so is what they order; and a fault may end a loop for others."""
-    if c.stages["divergence"].open:
+    if c.stages["divergence"].open and not c.found.tangled:  # else nothing rests on them
         _leave_open(c, ("races", "initialised"))
     if waits_in_while(c.kernel) and any(c.stages[name].open for name in _FAULTS):
         _leave_open(c, _FAULTS)

@@ -58,7 +58,7 @@ def blocks_of(terms: Terms, found: Execution, first: Access, second: Access) -> 
     Barriers order the threads of one block only.  Of those, all come to the same barriers
     (``divergence`` shows that), so that accesses behind different ones are ordered.
     """
-    ordered = first.segments.isdisjoint(second.segments)
+    ordered = not found.tangled and first.segments.isdisjoint(second.segments)
     if first.root.kind == "shared":
         return None if ordered else same_block(terms, found)
     if not ordered:
@@ -67,8 +67,10 @@ def blocks_of(terms: Terms, found: Execution, first: Access, second: Access) -> 
 
 
 def same_block(terms: Terms, found: Execution) -> Path:
-    """Two threads are of one block, and what is uniform there is the same for both."""
-    symbols = (found.place["block_index"], *found.uniform)
+    """Two threads are of one block, and what is uniform there is the same for both, as far as they
+    are between the same barriers.
+    """
+    symbols = (found.place["block_index"], *(() if found.tangled else found.uniform))
     return tuple(terms.same(terms.rename(s, 1), terms.rename(s, 2)) for s in symbols)
 
 

@@ -251,6 +251,8 @@ class Execution:
             been in the loop, and decide nothing.
         uniform: unknowns that are the same for all threads of a block.
         trusted: arrays whose contents were taken to be as their contracts say.
+        tangled: loops in which threads of a block wait for each other, and whose iterations are not
+            told apart: where there are any, barriers are taken to order nothing.
     """
 
     kernel: Kernel
@@ -272,3 +274,4 @@ class Execution:
     exits: set[Term] = field(default_factory=set)
     uniform: list[Term] = field(default_factory=list)
     trusted: set[Root] = field(default_factory=set)
+    tangled: list[Op] = field(default_factory=list)

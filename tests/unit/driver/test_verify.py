@@ -10,7 +10,6 @@ import sys
 
 import pytest
 
-import heald as wp
 from heald.artifact import Symbol
 from heald.driver import verify as driver
 from heald.driver import verify_text
@@ -19,7 +18,7 @@ from heald.driver.verify_formats import to_github, to_junit, to_sarif
 from heald.driver.verify_issue import Verdict
 from heald.ir import Kernel, check, parse
 from heald.ops import TABLE
-from heald.proof import PROPERTIES, Request
+from heald.proof import PROPERTIES, Proof, PropertyProof, Request
 from heald.proof.client import Gave, Unavailable, Worker
 from heald.proof.conditions import clause
 from heald.proof.messages import read_message, request_from_json, request_to_json, write_message
@@ -145,6 +144,7 @@ def test_what_the_solver_cannot_do_is_unknown(monkeypatch: pytest.MonkeyPatch, f
     found = report()
     assert found.verdict is Verdict.UNKNOWN
     assert {issue.message for issue in found.issues} == {"not judged: no solver"}
+    assert {issue.hint for issue in found.issues} == {verify_text._BEYOND["no solver"]}
 
 
 # -- caches ----------------------------------------------------------------------------------------
@@ -283,16 +283,25 @@ def test_only_what_is_asked_for_is_answered() -> None:
 
 def test_every_reason_has_a_hint_and_a_word() -> None:
     assert verify_text._REASONS.keys() == verify_text._WORDS.keys()
-    for hint in verify_text._REASONS.values():
+    for hint in (*verify_text._REASONS.values(), *verify_text._OF_PROPERTY.values()):
         assert "provable" in hint or "handle" in hint or "not follow" in hint, hint
+    for key in verify_text._OF_PROPERTY:
+        name, reason = key.split()
+        assert name in PROPERTIES
+        assert reason in (*verify_text._REASONS, "shared")
 
 
-def test_a_kernel_that_is_not_judged_says_so_once() -> None:
-    @wp.kernel
-    def rounds(a: wp.array(dtype=int)):
-        while a[0] > 0:
-            wp.block_sync()
+def test_a_kernel_that_is_not_judged_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, forgetful
+) -> None:
+    def stop(request: Request) -> Proof:
+        reason = "an array that depends on a branch"
+        return Proof(
+            {name: PropertyProof("open") for name in request.properties}, beyond=(reason, 0)
+        )
 
-    report = wp.verify(rounds)
-    assert str(report).count("not judged") == 1
-    assert all(part.verdict is Verdict.UNKNOWN for part in report.properties)
+    monkeypatch.setattr(driver, "prove", stop)
+    found = report()
+    assert str(found).count("not judged") == 1
+    assert str(found).count("would make it provable") == 1
+    assert all(part.verdict is Verdict.UNKNOWN for part in found.properties)

@@ -387,3 +387,164 @@ def test_strict_launches_are_judged_for_their_blocks() -> None:
     assert x.list() == [1] * 128
     with pytest.raises(wp.ProofError):
         wp.launch(strict_block, dim=128, inputs=[x], block_dim=128)
+
+
+# -- loops that are left early, or go on without a barrier -----------------------------------------
+
+
+@wp.kernel
+def until_the_limit(x: wp.array(dtype=int), n: int, m: int):
+    i = wp.tid()
+    for k in range(n):
+        wp.block_sync()
+        if k == m:
+            break
+    x[i] = 1
+
+
+@wp.kernel
+def until_the_limit_beyond(x: wp.array(dtype=int), n: int, m: int):
+    i = wp.tid()
+    for k in range(n):
+        wp.block_sync()
+        if k == m:
+            break
+    x[i + 1] = 1
+
+
+@wp.kernel
+def shared_until_the_limit(x: wp.array(dtype=int), n: int, m: int):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    for k in range(n):
+        s[t] = k
+        wp.block_sync()
+        if k == m:
+            break
+        x[wp.tid()] = s[63 - t]
+
+
+@wp.kernel
+def own_limit(x: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    t = wp.thread_index()
+    for k in range(n):
+        if k == t:
+            continue
+        wp.block_sync()
+    x[i] = 1
+
+
+def test_loops_that_are_left_early_are_judged_as_if_without_barriers() -> None:
+    report = judge(until_the_limit, LOOP)
+    assert report["bounds"].verdict is Verdict.PROVED
+    assert report["races"].verdict.is_proof
+    assert report["divergence"].verdict is Verdict.UNKNOWN
+    assert "without `break`" in report["divergence"].issues[0].hint
+    assert verdict(until_the_limit_beyond, "bounds", LOOP) is Verdict.REFUTED
+
+
+def test_races_in_loops_that_are_left_early() -> None:
+    assert verdict(shared_until_the_limit, "races", f"{LOOP} and n == 2 and m == 5") is (
+        Verdict.REFUTED
+    )
+    assert not verdict(shared_until_the_limit, "races", LOOP).is_proof
+
+
+def test_barriers_that_are_skipped_are_seen_in_a_replay() -> None:
+    assert verdict(own_limit, "divergence", LOOP) is Verdict.REFUTED
+
+
+# -- while -----------------------------------------------------------------------------------------
+
+
+@wp.kernel
+def halving(x: wp.array(dtype=int), n: int):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    k = n
+    while k > 0:
+        s[t] = k
+        wp.block_sync()
+        x[wp.tid()] = s[63 - t]
+        wp.block_sync()
+        k = k // 2
+
+
+@wp.kernel
+def halving_with_one_barrier(x: wp.array(dtype=int), n: int):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    k = n
+    while k > 0:
+        s[t] = k
+        wp.block_sync()
+        x[wp.tid()] = s[63 - t]
+        k = k // 2
+
+
+@wp.kernel
+def own_steps(x: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    t = wp.thread_index()
+    k = 0
+    while k < n:
+        wp.block_sync()
+        k += t % 2 + 1
+    x[i] = 1
+
+
+@wp.kernel
+def steps_that_grow_apart(x: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    t = wp.thread_index()
+    k = 0
+    step = 1
+    while k < n:
+        wp.block_sync()
+        k += step
+        if t > 40:
+            step = 2
+    x[i] = 1
+
+
+@wp.kernel
+def rounds_of_the_block(x: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    k = wp.block_index() + n
+    while k > 0:
+        wp.block_sync()
+        if i % 64 == 0 and k < x.shape[0]:
+            x[k] = wp.block_index()
+        k = k // 2
+
+
+@wp.kernel
+def read_again(x: wp.array(dtype=int)):
+    while x[0] > 0:
+        wp.block_sync()
+        x[wp.tid()] = 0
+
+
+def test_a_while_over_uniform_numbers_has_rounds() -> None:
+    report = judge(halving, LOOP)
+    for name in ("races", "divergence", "initialised"):
+        assert report[name].verdict is Verdict.PROVED, name
+    assert verdict(halving_with_one_barrier, "races", f"{LOOP} and n == 3") is Verdict.REFUTED
+    assert not verdict(halving_with_one_barrier, "races", LOOP).is_proof
+
+
+@pytest.mark.parametrize("kernel", [own_steps, steps_that_grow_apart], ids=lambda k: k.key)
+def test_threads_that_leave_a_while_before_others(kernel: wp.Kernel) -> None:
+    assert verdict(kernel, "divergence", f"{LOOP} and n == 5") is Verdict.REFUTED
+    assert not verdict(kernel, "divergence", LOOP).is_proof
+
+
+def test_rounds_of_different_blocks_are_not_those_of_one() -> None:
+    assert verdict(rounds_of_the_block, "races", f"{LOOP} and n == 3") is Verdict.REFUTED
+    assert not verdict(rounds_of_the_block, "races", LOOP).is_proof
+
+
+def test_what_is_read_in_a_condition_may_differ() -> None:
+    assert not verdict(read_again, "divergence", LOOP).is_proof
+    assert not verdict(read_again, "races", LOOP).is_proof
