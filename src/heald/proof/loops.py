@@ -389,10 +389,7 @@ class _Loop:
         self.first = trip.number
         self._begin(trip)
         known = ex.known
-        ex.found.uniform.append(trip)
-        for value, head in zip(op.regions[1].args, self.heads, strict=True):
-            if value in ex.block_uniform and isinstance(head, Term) and head.kind == "symbol":
-                ex.found.uniform.append(head)
+        self._share(trip, self.heads)
         self._go_on(self.inits)
         self._round(self.inits)
         first = ex.segments
@@ -408,8 +405,30 @@ class _Loop:
         self._round(values)
         ex.segments |= before | first | some
         ex.path, ex.known = self.path, known
-        self._go_on(self.heads, stop=True)
-        return self._finish([ex.outcome_of(self.heads)])
+        done = self._last_heads()
+        self._go_on(done, stop=True)
+        return self._finish([ex.outcome_of(done)])
+
+    def _share(self, trip: Term, heads: tuple[Data, ...]) -> None:
+        """Of what an iteration starts with, uniform values are the same for a block."""
+        ex = self.ex
+        ex.found.uniform.append(trip)
+        for value, head in zip(self.op.regions[1].args, heads, strict=True):
+            if value in ex.block_uniform and isinstance(head, Term) and head.kind == "symbol":
+                ex.found.uniform.append(head)
+
+    def _last_heads(self) -> tuple[Data, ...]:
+        """What is carried when the condition is false, which no iteration starts with: a thread
+        that has left the loop meets others that are still between the last two barriers.
+        """
+        ex = self.ex
+        trip = ex.terms.symbol("trip", INT, 0, _MOST_TRIPS)
+        done = tuple(self._head(k, init, trip) for k, init in enumerate(self.inits))
+        for candidate in self.candidates:
+            claim = candidate.guess.claim(ex.terms, done)
+            ex.learn(ex.terms.implies(candidate.literal, claim))
+        self._share(trip, done)
+        return done
 
     def _go_on(self, data: tuple[Data, ...], *, stop: bool = False) -> None:
         """Where the condition is true of what is carried, or with ``stop`` false."""

@@ -484,6 +484,41 @@ def halving_with_one_barrier(x: wp.array(dtype=int), n: int):
 
 
 @wp.kernel
+def read_after_the_last(x: wp.array(dtype=int), n: int):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    s[t] = 0
+    wp.block_sync()
+    k = 0
+    while k < n:
+        wp.block_sync()
+        if k > 0:
+            s[t] = k
+        k += 1
+    x[wp.tid()] = s[63 - t]
+
+
+@wp.kernel
+def read_after_a_late_one(x: wp.array(dtype=int), n: int):
+    s = wp.shared_array(64, int)
+    t = wp.thread_index()
+    s[t] = 0
+    wp.block_sync()
+    k = n
+    while k > 0:
+        if k < n:
+            s[t] = k
+        if k > 1:
+            wp.block_sync()
+        else:
+            wp.block_sync()
+            if k < n:
+                s[t] = 1 - k
+        k = k // 2
+    x[wp.tid()] = s[63 - t]
+
+
+@wp.kernel
 def own_steps(x: wp.array(dtype=int), n: int):
     i = wp.tid()
     t = wp.thread_index()
@@ -532,6 +567,14 @@ def test_a_while_over_uniform_numbers_has_rounds() -> None:
         assert report[name].verdict is Verdict.PROVED, name
     assert verdict(halving_with_one_barrier, "races", f"{LOOP} and n == 3") is Verdict.REFUTED
     assert not verdict(halving_with_one_barrier, "races", LOOP).is_proof
+
+
+@pytest.mark.parametrize(
+    "kernel", [read_after_the_last, read_after_a_late_one], ids=lambda k: k.key
+)
+def test_the_last_round_of_a_while_is_not_over_for_all(kernel: wp.Kernel) -> None:
+    assert verdict(kernel, "races", f"{LOOP} and n == 3") is Verdict.REFUTED
+    assert not verdict(kernel, "races", LOOP).is_proof
 
 
 @pytest.mark.parametrize("kernel", [own_steps, steps_that_grow_apart], ids=lambda k: k.key)
