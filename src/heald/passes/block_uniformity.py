@@ -71,7 +71,7 @@ def uniform_in_blocks(kernel: Kernel) -> frozenset[Value]:
     exits = any(op.name in _EXITS for op in ops)
     if exits or sum(op.name == "return" for op in ops) > 1 or not shares_block(kernel):
         return frozenset()
-    return analyse_block_uniformity(kernel).uniform
+    return analyse_block_uniformity(kernel, everywhere=True).uniform
 
 
 @dataclass(slots=True)

@@ -588,6 +588,35 @@ def test_rounds_of_different_blocks_are_not_those_of_one() -> None:
     assert not verdict(rounds_of_the_block, "races", LOOP).is_proof
 
 
+@wp.kernel
+def faster_by_vote(x: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    k = n
+    while k > 0:
+        wp.block_sync()
+        k = k // 2
+        if wp.any(i + k > 80, scope="block"):
+            k = k // 2
+    x[i] = 1
+
+
+@wp.kernel
+def faster_by_vote_of_a_warp(x: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    k = n
+    while k > 0:
+        wp.block_sync()
+        k = k // 2
+        if wp.any(i + k > 80):
+            k = k // 2
+    x[i] = 1
+
+
+def test_threads_agree_on_what_their_block_says_not_their_warp() -> None:
+    assert verdict(faster_by_vote, "divergence", LOOP) is Verdict.PROVED
+    assert not verdict(faster_by_vote_of_a_warp, "divergence", LOOP).is_proof
+
+
 def test_what_is_read_in_a_condition_may_differ() -> None:
     assert not verdict(read_again, "divergence", LOOP).is_proof
     assert not verdict(read_again, "races", LOOP).is_proof
