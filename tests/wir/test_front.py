@@ -10,9 +10,10 @@ import pytest
 from unit.frontend.harness import lower
 
 import heald as wp
-from heald.ir import Kernel, check, equal, parse, to_text
+from heald.ir import LOOPS, Kernel, check, equal, parse, to_text, walk
 from heald.ops import TABLE
-from heald.passes import FRONT, run_pipeline
+from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
+from heald.passes.pipelines import TIDY
 from heald.types import Struct, leaves
 
 HERE = Path(__file__).parent
@@ -75,3 +76,13 @@ def test_struct_fields_flatten_in_declaration_order() -> None:
     t = KERNELS["structs"].parameters[1][1]
     assert isinstance(t, Struct)
     assert [str(leaf) for leaf in leaves(t)] == ["array<f32,1>", "f32"]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_what_is_tidy_stays_as_it_is(name: str) -> None:
+    """So code generation need not tidy up again where nothing was expanded or had exits."""
+    front = guard(run_pipeline(lower(KERNELS[name]), FRONT, check=True))
+    if not any(op.name in LOOPS for op in walk(front.body)):  # nothing was hoisted
+        assert run_pipeline(front, TIDY, check=True) is front
+    scalar = run_pipeline(front, SCALAR_CPU, check=True)
+    assert run_pipeline(scalar, TIDY, check=True) is scalar

@@ -38,28 +38,23 @@ FRONT: tuple[Pass, ...] = (
 )
 """After the front end and before proofs.  Then comes ``guard``, which takes their verdicts."""
 
-SCALAR_CPU: tuple[Pass, ...] = (
-    unroll_loops,
-    scalarise,
+TIDY: tuple[Pass, ...] = (
     forward_copies,
     fold_constants,
     eliminate_common_subexpressions,
     prune_carried,
     drop_dead,
 )
+"""After passes that leave something behind; a kernel that is tidy already stays as it is."""
+
+EXPAND: tuple[Pass, ...] = (unroll_loops, scalarise)
+SCALAR_CPU: tuple[Pass, ...] = (*EXPAND, *TIDY)
 """After ``guard``: what the scalar code generator takes, structured exits included."""
 
 WARPS: tuple[Pass, ...] = (warp_reduce,)
 """After that, for GPUs whose warps add up numbers (compute capability 8.0)."""
 
-WIDE_CPU: tuple[Pass, ...] = (
-    normalise_exits,
-    forward_copies,
-    fold_constants,
-    eliminate_common_subexpressions,
-    prune_carried,
-    drop_dead,
-)
+WIDE_CPU: tuple[Pass, ...] = (normalise_exits, *TIDY)
 """After ``SCALAR_CPU`` and before ``coalesce``: what the code generator for vectors takes."""
 
 NORMAL: tuple[Pass, ...] = (*SCALAR_CPU, *WIDE_CPU)

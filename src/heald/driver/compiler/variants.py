@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from heald.artifact import Artifact, LaunchCondition
@@ -10,15 +10,15 @@ from heald.codegen import build, host_target
 from heald.config import config
 from heald.driver.choice import Choice
 from heald.driver.tracing import trace
-from heald.ir import Kernel
-from heald.passes import SCALAR_CPU, Verdict, guard, run_pipeline
+from heald.ir import LOOPS, Kernel, walk
+from heald.passes import Pass, Verdict, guard, normalise_exits, run_pipeline
 from heald.passes.coalesce import coalesce
 from heald.passes.coarsen import coarsen
 from heald.passes.contracts import settle_contracts
 from heald.passes.layout import assume_apart, assume_unit
 from heald.passes.meetings import shares_block
 from heald.passes.own_updates import own_updates
-from heald.passes.pipelines import BLOCKS, PHASES, WARPS, WIDE_CPU
+from heald.passes.pipelines import BLOCKS, EXPAND, PHASES, TIDY, WARPS
 from heald.passes.warp_reduce import warp_reduce
 from heald.passes.widen_phases import widen_phases
 
@@ -45,15 +45,27 @@ def assume(kernel: Kernel, choice: Choice) -> Kernel:
     return assume_apart(kernel) if choice.apart else kernel
 
 
+def _tidied(before: Kernel, passes: Sequence[Pass], *, was_tidy: bool = True) -> Kernel:
+    """A kernel after passes, tidied up unless it was tidy and they leave it as it is."""
+    kernel = run_pipeline(before, passes, check=config.check, trace=trace())
+    if kernel is before and was_tidy:
+        return kernel
+    return run_pipeline(kernel, TIDY, check=config.check, trace=trace())
+
+
 def _lower(kernel: Kernel) -> Kernel:
-    kernel = run_pipeline(kernel, SCALAR_CPU, check=config.check, trace=trace())
+    """A guarded kernel as scalar code generators take it."""
+    # What was hoisted out of loops last may stand there twice; everything else is tidy.
+    has_loop = any(op.name in LOOPS for op in walk(kernel.body))
+    kernel = _tidied(kernel, EXPAND, was_tidy=not has_loop)
     if shares_block(kernel):
         kernel = run_pipeline(kernel, BLOCKS, check=config.check, trace=trace())
     return kernel
 
 
 def lower_for_cpu(kernel: Kernel) -> Kernel:
-    """The same for a CPU, where updates of what belongs to one thread take no atomics."""
+    """A guarded kernel as the scalar code generator takes it for a CPU, where updates of what
+    belongs to one thread take no atomics."""
     lowered = _lower(kernel)
     if shares_block(kernel):
         return lowered
@@ -62,7 +74,7 @@ def lower_for_cpu(kernel: Kernel) -> Kernel:
 
 def widen(lowered: Kernel) -> Kernel:
     """A lowered kernel as the code generator for vectors takes it, with the width chosen."""
-    kernel = run_pipeline(lowered, WIDE_CPU, check=config.check, trace=trace())
+    kernel = _tidied(lowered, (normalise_exits,))
     return coalesce(kernel, vector_bytes=host_target().vector_bytes)
 
 
@@ -80,7 +92,7 @@ def lower_for_gpu(kernel: Kernel, arch: str, *, floats: bool = False) -> Kernel:
 
 def widen_for_gpu(lowered: Kernel) -> Kernel:
     """A lowered kernel as the code generator for GPUs takes it beside the scalar form."""
-    return coarsen(run_pipeline(lowered, WIDE_CPU, check=config.check, trace=trace()))
+    return coarsen(_tidied(lowered, (normalise_exits,)))
 
 
 def compile_variant(lowered: Kernel, condition: LaunchCondition) -> Artifact:
