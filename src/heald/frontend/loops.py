@@ -198,7 +198,11 @@ def _loop(
         try:
             wide = [widen(s, node, v, t) for v, t in zip(inits, target.types, strict=True)]
             s.frame.env = dict(before)
-            results = lower(target, wide)
+            s.open_loops += 1  # what is a mistake now may be none of wider types
+            try:
+                results = lower(target, wide)
+            finally:
+                s.open_loops -= 1
             break
         except (Retype, _Uncarried) as again:
             if again.target is not target:

@@ -14,7 +14,7 @@ from heald.frontend.expressions import expression
 from heald.frontend.intrinsics import Arguments
 from heald.frontend.operands import Operand, Refused, Several, Static, Target
 from heald.frontend.options import Options, Resolver
-from heald.frontend.session import Frame, Session
+from heald.frontend.session import MAX_ERRORS, Frame, Session
 from heald.frontend.signatures import result_patterns
 from heald.frontend.sources import (
     parameters_of,
@@ -156,7 +156,7 @@ def lower_call(
 def _raise_mistakes(s: Session) -> None:
     """Refuse the kernel for every mistake that was found."""
     if s.errors:
-        raise collect(s.errors)
+        raise collect(s.errors[:MAX_ERRORS])
     if s.failures:
         raise InternalError("a statement was left out and no reason given")
 

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from heald.ir.core import Op
 
 MAX_ERRORS = 10
+"""How many mistakes of a kernel are told."""
+_MOST_KEPT = 200
+"""How many are kept inside loops, which may be lowered again with wider types."""
 
 
 @dataclass(slots=True)
@@ -58,6 +61,8 @@ class Session:
 
     ``tables`` are the parameters for captured tables, by identity, and ``shapes`` their extents.
     ``shared`` collects the allocations of shared arrays, which stand at the head of the kernel.
+    ``failures`` counts statements that failed, ``open_loops`` the loops around the statement whose
+    types may still grow.
     """
 
     def __init__(
@@ -80,6 +85,7 @@ class Session:
         self.literals: dict[Value, bool | int | float] = {}
         self.errors: list[Diagnostic] = []
         self.failures = 0
+        self.open_loops = 0
         self.frame = frame
         self.inlining: list[tuple[Any, ...]] = []
         self._expression = expression
@@ -120,7 +126,9 @@ class Session:
         called from several places."""
         self.failures += 1
         found = refused.diagnostic
-        if found is not None and not any(_same_mistake(found, other) for other in self.errors):
+        if found is None or len(self.errors) >= _MOST_KEPT:
+            return
+        if not any(_same_mistake(found, other) for other in self.errors):
             self.errors.append(found)
 
     def mistakes(self) -> tuple[int, int]:

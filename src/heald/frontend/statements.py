@@ -76,7 +76,7 @@ def block(s: Session, statements: Sequence[ast.stmt]) -> bool:
                     return False
         except Refused as refused:
             s.report(refused)
-            if len(s.errors) >= MAX_ERRORS:
+            if len(s.errors) >= MAX_ERRORS and not s.open_loops:
                 raise TooManyErrors from None
             s.builder.rollback(mark)
             del s.frame.targets[targets:]

@@ -481,3 +481,31 @@ def test_a_mistake_before_a_loop_is_reported_alone(update: str) -> None:
     )
     assert text.count("error[") == 1
     assert "error[H0301]" in text
+
+
+def test_many_statements_may_wait_for_a_wider_type() -> None:
+    """Ten mistakes of int32 ended the lowering before the loop found out that it carries floats."""
+    rows = "\n".join(f"                a[{j}] = x / {j + 1}" for j in range(15))
+    kernel = f"""
+        def k(a: wp.array(float), n: int):
+            x = 0
+            for i in range(n):
+                x = x + 0.5
+{rows}
+                x = x + 0.5
+        """
+    a = np.zeros(15, dtype=np.float32)
+    launch(kernel, a, 2)
+    assert np.array_equal(a, np.float32(1.5) / np.arange(1, 16, dtype=np.float32))
+
+
+def test_ten_mistakes_of_a_loop_are_told() -> None:
+    rows = "\n".join(f"                a[{j}] = nowhere{j}" for j in range(300))
+    text = refusal(f"""
+        def k(a: wp.array(float), n: int):
+            for i in range(n):
+{rows}
+        """)
+    assert text.count("error[H0301]") == 10
+    assert "nowhere9" in text
+    assert "nowhere10" not in text
