@@ -17,6 +17,8 @@ _SWAPPED = {"slt": "sgt", "sle": "sge", "sgt": "slt", "sge": "sle"}
 _SWAPPED |= {f"u{pred[1:]}": f"u{other[1:]}" for pred, other in _SWAPPED.items()}
 _SWAPPED |= {"eq": "eq", "ne": "ne"}
 _FLOAT_DIVISION_BITS = 32
+_EXTREME_BITS = 32
+"""Processors without AVX-512 find the larger of two numbers in one instruction up to here."""
 
 
 class WideWriter(Writer):
@@ -137,7 +139,8 @@ def _note_bound(body: WideBody, op: Op) -> None:
         lhs, rhs, pred = rhs, lhs, _SWAPPED[pred]
     t = lhs.type
     assert isinstance(t, Scalar)
-    if body.width > vector_lanes(body.kernel) and rhs in body.constants and pred[0] in "su":
+    several = body.width > vector_lanes(body.kernel)
+    if several and t.bits <= _EXTREME_BITS and rhs in body.constants and pred[0] in "su":
         bound = Bound(pred, t, body.vector(lhs), int(body.constants[rhs]))
         body.bounds[body.name(op.result)] = bound
 
