@@ -171,7 +171,9 @@ def _array_argument(
             dtype = _wanted(pattern)[0] if is_on_gpu(value) else None
             value = array(value, dtype, copy=False, device=device)
         except HealdError as error:
-            raise LaunchError(*error.diagnostics) from None
+            whose = f"argument '{name}' of kernel '{kernel.key}'"
+            named = (replace(d, message=f"{whose}: {d.message}") for d in error.diagnostics)
+            raise LaunchError(*named) from None
     if not isinstance(value, array):
         expected = spell(pattern) if not is_generic(pattern) else repr(pattern)
         raise _refusal(

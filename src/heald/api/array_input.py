@@ -221,8 +221,8 @@ def check_sharing(given: Elements, origin: NDArray) -> None:
         raise TypingError(
             Diagnostic(
                 "H0712",
-                f"copy=False cannot share this memory: {why}",
-                hint="leave copy=False out, or convert the numpy array before",
+                f"this memory cannot be shared: {why}",
+                hint="copy it, wp.array(x), or convert the numpy array before",
             )
         )
 

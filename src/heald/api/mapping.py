@@ -147,7 +147,7 @@ def _input(name: str, k: int, value: Any) -> Any:
     if isinstance(value, indexedarray):
         return value.contiguous()
     if isinstance(value, np.ndarray):
-        return array(value, copy=False)
+        return array(value, copy=not (value.dtype.isnative and value.flags.aligned))
     message = f"argument {k} of '{name}' in wp.map cannot be {describe(value)}"
     is_data = isinstance(value, (list, tuple)) or hasattr(type(value), "__array__")
     hint = "make it an array with wp.array(x), or share it with copy=False" if is_data else ""

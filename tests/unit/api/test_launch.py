@@ -830,3 +830,14 @@ def test_a_generic_array_is_named_as_it_is_written() -> None:
         wp.LaunchError, match=r"is heald.array\(dtype=typing.Any, ndim=1\), not list"
     ):
         wp.launch(anything, 1, [[1.0]])
+
+
+@wp.kernel
+def take_first(values: wp.array(dtype=float), out: wp.array(dtype=float)):
+    out[0] = values[0]
+
+
+@pytest.mark.parametrize("values", [np.zeros(3, ">f4"), np.zeros(3, "c8"), np.ma.zeros(3, "f4")])
+def test_a_numpy_array_that_cannot_be_shared_is_named(values: Any) -> None:
+    with pytest.raises(wp.LaunchError, match=r"H0712.*argument 'values' of kernel 'take_first': "):
+        wp.launch(take_first, 1, [values, wp.zeros(1)])

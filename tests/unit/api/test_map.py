@@ -367,3 +367,11 @@ def test_faults_name_the_line():
 def test_results_are_of_the_types_that_are_said():
     found = wp.map(wp.normalize, wp.zeros(2, dtype=wp.quat))
     assert found.element_type is types.Quaternion(types.f32)
+
+
+def test_numpy_arrays_in_any_byte_order_and_at_any_address():
+    memory = np.zeros(13, np.uint8)
+    crooked = np.frombuffer(memory.data, np.float32, 3, 1)
+    memory[1:] = np.array([1, 2, 3], np.float32).view(np.uint8)
+    assert wp.map(lambda x: x + 1.0, crooked).list() == [2.0, 3.0, 4.0]
+    assert wp.map(lambda x: x + 1.0, np.arange(3, dtype=">f4")).list() == [1.0, 2.0, 3.0]
