@@ -336,6 +336,9 @@ def _item(s: Session, node: ast.Subscript, items: tuple[Operand, ...]) -> Operan
             node,
             "H0209",
             f"a tuple of {len(items)} needs an index known at compile time and inside it",
+            hint="loop over the tuple itself, or make a table of numbers with wp.constant(array)"
+            if position is None
+            else "",
         )
     return items[position]
 
