@@ -94,6 +94,8 @@ def parse_setting(name: str, value: Any) -> Any:
         ValueError: saying what was expected.
     """
     _, parse, _ = _SETTINGS[name]
+    if parse is str and not isinstance(value, (str, os.PathLike)):
+        raise ValueError("expected a path")
     return parse(os.fspath(value) if isinstance(value, os.PathLike) else str(value))
 
 

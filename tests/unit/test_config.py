@@ -86,3 +86,12 @@ def test_settings_keep_their_types() -> None:
     default = Config().kernel_cache_dir
     config.kernel_cache_dir = None  # type: ignore[assignment]
     assert config.kernel_cache_dir == default or "HEALD_CACHE_DIR" in os.environ
+
+
+@pytest.mark.parametrize("value", [3, b"folder", True, ["folder"]])
+def test_a_folder_is_a_path(value: object) -> None:
+    config = Config()
+    before = config.kernel_cache_dir
+    with pytest.raises(ValueError, match=r"kernel_cache_dir = .*expected a path"):
+        config.kernel_cache_dir = value  # type: ignore[assignment]
+    assert config.kernel_cache_dir == before
