@@ -62,20 +62,35 @@ def load_target(place: str) -> ModuleType:
         ValueError: it cannot be found, or fails while it is imported.
     """
     path = Path(place)
+    folder = str(path.parent.resolve())
+    if path.suffix == ".py" and not path.is_file():
+        raise ValueError(f"no file '{place}'")
     try:
         if path.suffix != ".py":
             return importlib.import_module(place)
-        if not path.is_file():
-            raise ValueError(f"no file '{place}'")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
+        spec = importlib.util.spec_from_file_location(_module_name(path), path)
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[path.stem] = module
-        sys.path.insert(0, str(path.parent.resolve()))
-        spec.loader.exec_module(module)
-    except ValueError:
-        raise
+        sys.modules[spec.name] = module
+        sys.path.insert(0, folder)
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            # Files beside it stay in reach, but behind modules of ours that load on first use.
+            if folder in sys.path:
+                sys.path.remove(folder)
+            if folder not in sys.path:
+                sys.path.append(folder)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - user modules may raise anything
         raise ValueError(f"cannot import '{place}': {type(error).__name__}: {error}") from None
     return module
+
+
+def _module_name(path: Path) -> str:
+    """The name of a file, unless another module has it, such as one of Python's own."""
+    known = sys.modules.get(path.stem)
+    file = getattr(known, "__file__", None)
+    if known is None or (file is not None and Path(file).resolve() == path.resolve()):
+        return path.stem
+    return f"{path.stem} of {path.parent.resolve()}"

@@ -7,6 +7,7 @@ import json
 import random
 import re
 import shutil
+import sys
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
@@ -180,15 +181,28 @@ def test_annotations_stand_in_the_users_file(tmp_path) -> None:
     assert place["physicalLocation"]["artifactLocation"]["uri"].endswith("vf_open.py")
 
 
+def test_files_may_have_the_names_of_other_modules(folder) -> None:
+    other = folder / "other"
+    other.mkdir()
+    for name in ("types", "numpy", "queue", "vf_good"):
+        (other / f"{name}.py").write_text(GOOD)
+    found = verify(other, folder / "vf_good.py")
+    assert found.exit_code == 0
+    assert "5 kernels: 5 proved under conditions" in found.output
+    assert np.float32 is sys.modules["numpy"].float32
+
+
 def test_modules_that_print_or_exit_spoil_no_report(folder) -> None:
     loud = folder / "vf_loud.py"
     loud.write_text("print('noise')\n" + GOOD)
     found = verify(loud, "--format", "json")
     assert [kernel["kernel"] for kernel in json.loads(found.stdout)] == ["double"]
     (folder / "vf_exits.py").write_text(GOOD + "\nraise SystemExit(0)\n")
-    found = verify(folder / "vf_exits.py", loud)
+    (folder / "vf_raises.py").write_text(GOOD + "\nint('x')\n")
+    found = verify(folder / "vf_exits.py", folder / "vf_raises.py", loud)
     assert found.exit_code == 2
-    assert "cannot import" in found.output
+    for name, why in (("vf_exits.py", "SystemExit: 0"), ("vf_raises.py", "ValueError: invalid")):
+        assert re.search(rf"cannot import '.*{name}': {why}", found.output)
     assert "double: proved" in found.output
 
 
