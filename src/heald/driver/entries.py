@@ -162,7 +162,7 @@ def fixed_replay_of(
 ) -> Entry | None:
     """The same for launches on a GPU with these dims and arguments: the variant is chosen now, and
     compiled."""
-    if program.needs_care:
+    if program.needs_care or not program.keeps_shapes(dims, arguments):
         return None
     mask, variant = program.choose_on_gpu(device, dims, arguments)
     revision, key = config.revision, f"{device.alias} {mask}"

@@ -423,12 +423,20 @@ class Program:
         choice = self._choice(dims, arguments)
         return self._mask(choice), self.gpu_variant(choice, device)
 
-    def _choice(self, dims: Sequence[int], arguments: Sequence[Argument]) -> Choice:
-        def number(symbol: Symbol) -> int:
-            return look_up(arguments, dims, symbol)
+    def keeps_shapes(self, dims: Sequence[int], arguments: Sequence[Argument]) -> bool:
+        """Have the arrays of a launch the shapes of their contracts?"""
+        return self._known["shapes"].holds(partial(look_up, arguments, dims))
 
-        held = (condition.holds(number) for condition in self.conditions)
-        return Choice(**dict(zip(self.questions, held, strict=True)))
+    def _choice(self, dims: Sequence[int], arguments: Sequence[Argument]) -> Choice:
+        """What a launch allows to take for granted.
+
+        Shapes always are: code may be asked for before a launch is refused, and a variant without
+        them would let compiled launch entries start such launches.
+        """
+        number = partial(look_up, arguments, dims)
+        asked = zip(self.questions, self.conditions, strict=True)
+        held = {name: name == "shapes" or condition.holds(number) for name, condition in asked}
+        return Choice(**held)
 
     def _run_cuda(
         self, stream: Stream, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int

@@ -49,6 +49,23 @@ def test_shapes_are_compared_at_every_launch(device) -> None:
         wp.launch(shifted, dim=0, inputs=[a, a])
 
 
+@wp.kernel
+def paired(a: wp.array(dtype=float, shape=("n",)), b: wp.array(dtype=float, shape=("n",))):
+    i = wp.tid()
+    b[i] = a[i]
+
+
+def test_shapes_are_compared_where_the_first_launch_was_refused(device) -> None:
+    a, b = wp.zeros(3), wp.zeros(4)
+    for _ in range(3):
+        with refused("H0717", r"b.shape\[0\] of kernel 'paired' is 4", "n, which is 3"):
+            wp.launch(paired, dim=3, inputs=[a, b])
+        wp.launch(paired, dim=3, inputs=[a, a])
+    command = wp.launch(paired, dim=3, inputs=[a, b], record_cmd=True)
+    with refused("H0717"):
+        command.launch()
+
+
 def test_recorded_launches_are_compared_too() -> None:
     command = wp.launch(shifted, dim=3, inputs=[wp.zeros(3), wp.zeros(4)], record_cmd=True)
     for _ in range(4):
