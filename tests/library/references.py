@@ -108,7 +108,7 @@ def _inverse_erf_pair(x: NDArray, q: NDArray) -> NDArray:
         value, power = _erfc(y), np.exp(y * y) * math.sqrt(math.pi) / 2
         step = np.where(x <= 0.5, (x - _erf(y)) * power, np.log(value / q) * value * power)
         y = np.abs(y + step)
-        if np.abs(step).max(initial=0) < 1e-17:
+        if (np.abs(step) <= 1e-15 * y).all():
             break
     return y
 

@@ -8,7 +8,7 @@ import pytest
 from library.harness import Typed, evaluate
 
 import heald as wp
-from heald.diagnostics import CompileError
+from heald.diagnostics import TypingError
 from heald.types import Scalar, Type, Vector, b1, f16, f32, f64, i32, i64, u8
 
 X = Typed(f32, np.array([-1.5, 0.25, 3.0], np.float32))
@@ -81,7 +81,7 @@ def test_names_of_python_are_the_builtins() -> None:
     ],
 )
 def test_what_fits_no_signature_is_refused(expression: str) -> None:
-    with pytest.raises(CompileError, match=r"H0203|H0305") as refused:
+    with pytest.raises(TypingError, match=r"H0203|H0305") as refused:
         evaluate(expression, X, results=[f32])
     assert "it accepts" in str(refused.value)
 
@@ -135,6 +135,9 @@ def test_names_that_do_not_exist_have_a_hint(name: str, near: str) -> None:
         (lambda: wp.sin(np.zeros(3)), "it accepts sin(x: float32)"),
         (lambda: wp.sin(y=1.0), "it accepts sin(x: float32)"),
         (lambda: wp.lerp(1.0, b=2.0), "it accepts lerp(a: Float, b: Float, t: Float)"),
+        (wp.quat_to_rpy, "it is quat_to_rpy(q: quaternion(dtype=Float))"),
+        (lambda: wp.spatial_dot(1.0, 2.0, 3.0), "it is spatial_dot(a: vector(length=6"),
+        (lambda: wp.quat_to_rpy(quat=wp.quat()), "it accepts quat_to_rpy(q: "),
     ],
 )
 def test_wrong_types_lengths_and_counts_list_what_is_accepted(call: Any, signature: str) -> None:

@@ -85,7 +85,9 @@ class InternalError(HealdError):
 
 
 def collect(diagnostics: Iterable[Diagnostic]) -> CompileError:
-    """One exception for all errors of a kernel; a ``TypingError`` when all are about types."""
+    """One exception for all errors of a kernel; a ``TypingError`` when all are about types, or
+    about arguments that fit no parameters (H0305), where Python has its ``TypeError``, too."""
     found = tuple(diagnostics)
-    kind = TypingError if all(d.code.startswith("H02") for d in found) else CompileError
+    is_typing = all(d.code.startswith("H02") or d.code == "H0305" for d in found)
+    kind = TypingError if is_typing else CompileError
     return kind(*found)
