@@ -620,3 +620,20 @@ def test_threads_agree_on_what_their_block_says_not_their_warp() -> None:
 def test_what_is_read_in_a_condition_may_differ() -> None:
     assert not verdict(read_again, "divergence", LOOP).is_proof
     assert not verdict(read_again, "races", LOOP).is_proof
+
+
+# -- contracts -------------------------------------------------------------------------------------
+
+
+@wp.kernel
+def next_places(places: wp.array(dtype=int, shape=("n",), elem=wp.index("n"))):
+    s = wp.shared_array(64, int)
+    i = wp.tid()
+    s[wp.thread_index()] = i
+    wp.block_sync()
+    places[i] = s[wp.thread_index()] + 1
+
+
+def test_stores_of_blocks_against_a_contract_are_refuted() -> None:
+    given = "block_dim == 64 and dim == places.shape"
+    assert verdict(next_places, "contracts", given) is Verdict.REFUTED
