@@ -45,6 +45,12 @@ BY_KERNELS = (
     ),
     Known("`svd2`", "errors to 1e-5 for nearly singular float32 matrices", "as `svd3`", "accuracy"),
     Known(
+        "`inverse` of 2 and 3 rows",
+        "determinants that overflow or vanish give infinities, NaN or zeros",
+        "the matrix is scaled by a power of two first",
+        "matrices of any size have inverses",
+    ),
+    Known(
         "`intersect_tri_tri`",
         "distances to a plane below the fixed number 1e-6 count as 0",
         "separating axes in float64 with a margin of rounding only",

@@ -287,6 +287,7 @@ _define(
             "svd2",
             "svd3",
             "eig3",
+            "inverse",
             "intersect_tri_tri",
             "poisson",
             "pnoise",
