@@ -307,7 +307,7 @@ def find_program(
         CompileError: the kernel is outside the language.
     """
     program = _specialise(kernel, arguments, dims)
-    _check_rank(kernel, program, dims)
+    check_rank(kernel, program, dims)
     program.compile_for(device, dims, arguments)
     _check_writable(kernel, program, arguments)
     return program
@@ -329,7 +329,7 @@ def _specialise(kernel: Kernel, arguments: Sequence[Argument], dims: Sequence[in
         raise LaunchError(Diagnostic("H0210", message, hint=hint), *error.diagnostics) from None
 
 
-def _check_rank(kernel: Kernel, program: Program, dims: Sequence[int]) -> None:
+def check_rank(kernel: Kernel, program: Program, dims: Sequence[int]) -> None:
     """A kernel that reads n indices is launched on n dims."""
     rank = program.rank
     if rank not in (0, len(dims)):

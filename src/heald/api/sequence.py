@@ -109,6 +109,8 @@ def verify_sequence(
             ``streams`` are not as many.
     """
     planned = [_planned(launch) for launch in _listed(launches)]
+    if not isinstance(order, Iterable):
+        raise _bad_order(order, len(planned))
     edges = [_edge(edge, len(planned)) for edge in order]
     edges += _along(streams, len(planned))
     if circle := in_circle(len(planned), edges):
@@ -138,6 +140,8 @@ def _along(streams: Sequence[Hashable] | None, count: int) -> list[tuple[int, in
     """From each launch to the next one of its stream."""
     if streams is None:
         return []
+    if not isinstance(streams, Sequence):
+        raise _refusal(f"streams is a list of streams or names, not {describe(streams)}", "")
     if len(streams) != count:
         raise _refusal(f"streams has {len(streams)} of them for {count} launches", "")
     last: dict[Hashable, int] = {}
@@ -165,7 +169,11 @@ def _edge(edge: object, count: int) -> tuple[int, int]:
         case (int() as earlier, int() as later) if 0 <= earlier < count and 0 <= later < count:
             if earlier != later:
                 return earlier, later
-    raise _refusal(f"order holds pairs of numbers of {count} launches, not {edge!r}", "")
+    raise _bad_order(edge, count)
+
+
+def _bad_order(given: object, count: int) -> LaunchError:
+    return _refusal(f"order holds pairs of numbers of {count} launches, not {given!r}", "")
 
 
 def _refusal(message: str, hint: str) -> LaunchError:

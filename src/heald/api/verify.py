@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from heald.api.adapt import adapt_arguments
+from heald.api.adapt import adapt_arguments, check_rank
 from heald.api.kernel import Kernel
 from heald.api.scalars import describe
 from heald.diagnostics import Diagnostic, LaunchError
@@ -51,8 +51,8 @@ def verify(
 
     Raises:
         CompileError: the kernel is outside the language.
-        LaunchError: ``dim`` or ``args`` do not fit the kernel, a property does not exist, or
-            ``given`` cannot be read.
+        LaunchError: ``dim`` or ``args`` do not fit the kernel, ``dim`` has no threads, a property
+            does not exist, or ``given`` cannot be read.
         ProofError: the contracts of the kernel contradict each other (H0607).
     """
     if not isinstance(kernel, Kernel):
@@ -67,6 +67,7 @@ def verify(
     dims = None if dim is None else check_dims(dim)
     arguments = None if args is None else adapt_arguments(kernel, args, get_device("cpu"))
     program = _program(kernel, arguments, dims)
+    _check_threads(kernel, program, dims)
     facts = [*launch_facts(program.wir, dims, arguments), *_given(program, given)]
     infer = dim is None and args is None and not given
     promises = program.promises or NOTHING
@@ -88,14 +89,36 @@ def check_properties(properties: Sequence[str] | str | None) -> tuple[str, ...]:
     """
     if properties is None:
         return PROPERTIES
-    names = [properties] if isinstance(properties, str) else list(properties)
+    names = _texts("properties", properties)
+    hint = f"the properties are {', '.join(PROPERTIES)}"
+    if not names:
+        raise LaunchError(Diagnostic("H0707", "no property is asked for", hint=hint))
     for name in names:
         if name not in PROPERTIES:
-            known = ", ".join(PROPERTIES)
-            raise LaunchError(
-                Diagnostic("H0707", f"no property '{name}'", hint=f"the properties are {known}")
-            )
+            raise LaunchError(Diagnostic("H0707", f"no property '{name}'", hint=hint))
     return tuple(name for name in PROPERTIES if name in names)
+
+
+def _texts(what: str, given: object) -> list[str]:
+    """One text, or several, as a list."""
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, Iterable):
+        found = list(given)
+        if all(isinstance(text, str) for text in found):
+            return found
+    message = f"{what} is a text or a list of texts, not {describe(given)}"
+    raise LaunchError(Diagnostic("H0707", message))
+
+
+def _check_threads(kernel: Kernel, program: Program, dims: tuple[int, ...] | None) -> None:
+    """Refuse dims with which the kernel cannot be launched, or without threads."""
+    if dims is None:
+        return
+    check_rank(kernel, program, dims)
+    if 0 in dims:
+        message = f"a launch with dim {dims} has no threads, of which something could be proved"
+        raise LaunchError(Diagnostic("H0707", message))
 
 
 def _program(
@@ -108,7 +131,7 @@ def _program(
 
 
 def _given(program: Program, given: str | Sequence[str]) -> list[Clause]:
-    texts = [given] if isinstance(given, str) else list(given)
+    texts = _texts("given", given)
     names = Names(program.wir).symbols()
     found: list[Clause] = []
     for text in texts:

@@ -56,7 +56,7 @@ def dump_kernel(target: str, stage: str, *, bounds: bool, spans: bool) -> str:
 
 
 def load_target(place: str) -> ModuleType:
-    """A module by file path or dotted name.
+    """A module by file path or dotted name, which may lie in the folder where we run.
 
     Raises:
         ValueError: it cannot be found, or fails while it is imported.
@@ -67,6 +67,9 @@ def load_target(place: str) -> ModuleType:
         raise ValueError(f"no file '{place}'")
     try:
         if path.suffix != ".py":
+            here = str(Path.cwd())
+            if here not in sys.path:
+                sys.path.append(here)
             return importlib.import_module(place)
         spec = importlib.util.spec_from_file_location(_module_name(path), path)
         assert spec is not None

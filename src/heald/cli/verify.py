@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -191,10 +191,27 @@ def _kernels(target: str, outcome: Outcome) -> list[tuple[str, Kernel]]:
 
 
 def kernels_of(module: ModuleType) -> list[Kernel]:
-    """The kernels that a module defines, each once."""
-    found = dict.fromkeys(v for v in vars(module).values() if isinstance(v, Kernel))
+    """The kernels that a module defines, each once: by name, in lists and the like, in classes."""
+    found = dict.fromkeys(_reachable(vars(module).values(), module.__name__, set()))
     own = [k for k in found if getattr(k, "__module__", module.__name__) == module.__name__]
     return own or list(found)
+
+
+def _reachable(values: Iterable[object], module: str, seen: set[int]) -> Iterator[Kernel]:
+    for value in values:
+        inner: Iterable[object] = ()
+        match value:
+            case Kernel():
+                yield value
+            case list() | tuple() | set() | frozenset():
+                inner = value
+            case dict():
+                inner = value.values()
+            case type() if value.__module__ == module:
+                inner = vars(value).values()
+        if inner and id(value) not in seen:
+            seen.add(id(value))
+            yield from _reachable(list(inner), module, seen)
 
 
 def _places(place: str) -> Iterator[str]:

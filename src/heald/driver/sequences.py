@@ -17,10 +17,12 @@ from heald.driver.observing import Ledger, Touch, conflict, observe
 from heald.driver.verify import launch_facts
 from heald.driver.verify_issue import Issue, Verdict
 from heald.driver.verify_names import Names
+from heald.driver.verify_text import describe_beyond
 from heald.interp import ArrayView
 from heald.interp.lanes import prepare
 from heald.ir import ATOMICS, Kernel, op_ids
 from heald.passes.meetings import shares_block
+from heald.proof.prove import NO_SOLVER
 from heald.proof.sequences import Collision, Layout, Placed, collisions
 from heald.runtime import byte_span, memory_bytes
 from heald.types import size_of
@@ -75,10 +77,13 @@ def judge_pair(first: Planned, second: Planned) -> list[Issue]:
     """What stands against running two launches at the same time; nothing where they keep apart."""
     if 0 in (prod(first.dims), prod(second.dims)) or _are_apart(first, second):
         return []
-    found = collisions(_placed(first), _placed(second))
+    span, hint = first.kernel.span, _HINT
+    try:
+        found = collisions(_placed(first), _placed(second))
+    except ImportError:
+        found, hint = NO_SOLVER, describe_beyond(NO_SOLVER)
     if isinstance(found, str):
-        span = first.kernel.span
-        return [Issue("races", Verdict.UNKNOWN, f"not judged: {found}", span, hint=_HINT)]
+        return [Issue("races", Verdict.UNKNOWN, f"not judged: {found}", span, hint=hint)]
     names = Names(first.kernel), Names(second.kernel)
     return [_issue(first, second, names, collision) for collision in found]
 

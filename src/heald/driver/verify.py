@@ -43,7 +43,7 @@ from heald.proof import (
 from heald.proof.client import Gave, Unavailable, Worker
 from heald.proof.conditions import clause
 from heald.proof.contracts import NOTHING, Promises
-from heald.proof.prove import CONTRADICTION, CONTRADICTORY_CONTRACTS
+from heald.proof.prove import CONTRADICTION, CONTRADICTORY_CONTRACTS, NO_SOLVER
 from heald.proof.result import VERSION, from_json, to_json
 
 _FILLS = range(7)
@@ -87,7 +87,7 @@ def ask(request: Request, *, store: Cache | None = None, process: bool = True) -
             try:
                 found = prove(request)
             except ImportError:
-                raise Gave("no solver") from None
+                raise Gave(NO_SOLVER) from None
         if store is not None:
             store.put("proof", key, json.dumps(to_json(found)).encode())
     _ANSWERS_CACHE[key] = found

@@ -12,7 +12,7 @@ from heald.driver.verify_names import Names
 from heald.ir import MAX_RANK
 from heald.proof import Clause, Finding, PropertyProof
 from heald.proof.contracts import Promises
-from heald.proof.prove import CONTRADICTION, CONTRADICTORY_CONTRACTS
+from heald.proof.prove import CONTRADICTION, CONTRADICTORY_CONTRACTS, NO_SOLVER
 
 
 def show(numbers: Sequence[int]) -> str:
@@ -165,7 +165,7 @@ _WORDS = {
 }
 
 _BEYOND = {
-    "no solver": "`pip install z3-solver` would make it provable",
+    NO_SOLVER: "`pip install z3-solver` would make it provable",
     "an array that depends on a branch": "one array, with an index that depends on the branch, "
     "would make it provable",
     "an array that changes from one iteration to the next": "one array, with an index that "

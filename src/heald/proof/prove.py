@@ -34,6 +34,7 @@ from heald.proof.vector_terms import Inexact
 
 CONTRADICTION = "what is given of the launch contradicts itself"
 CONTRADICTORY_CONTRACTS = "no launch keeps the contracts"
+NO_SOLVER = "no solver"
 _MOST_FINDINGS = 8
 _ROUNDS = 6
 _PLAIN = 1 << 20

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from heald.diagnostics import HealdError
 from heald.proof.messages import read_message, request_from_json, write_message
-from heald.proof.prove import prove
+from heald.proof.prove import NO_SOLVER, prove
 from heald.proof.result import VERSION, to_json
 
 MEMORY = 3 << 30
@@ -43,7 +43,7 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
         except MemoryError:
             answer = {"error": "memory"}
         except ImportError:
-            answer = {"error": "solver"}
+            answer = {"error": NO_SOLVER}
         except (HealdError, AssertionError, RecursionError) as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         write_message(sink, answer)

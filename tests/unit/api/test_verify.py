@@ -75,7 +75,12 @@ def test_only_the_properties_asked_for_are_judged() -> None:
     ("arguments", "why"),
     [
         ({"properties": "speed"}, "no property 'speed'"),
+        ({"properties": []}, "no property is asked for"),
+        ({"properties": ["races", 3]}, "properties is a text or a list of texts, not list"),
+        ({"given": 5}, "given is a text or a list of texts, not int 5"),
         ({"given": "n <= 3"}, "'n' is no launch size"),
+        ({"dim": (2, 2)}, "reads 1 thread index, but dim \\(2, 2\\) has 2"),
+        ({"dim": 0}, "dim \\(0,\\) has no threads"),
         ({"given": ["dim[0] <= 3", "dim[0] >= 4"]}, "contradict each other"),
         ({"dim": 3, "given": "dim[0] >= 4"}, "contradict each other"),
         ({"args": []}, "takes 3 arguments"),

@@ -293,6 +293,49 @@ def test_files_of_packages_are_imported_as_such(folder, monkeypatch) -> None:
     shutil.rmtree(package)
 
 
+def test_modules_are_found_where_the_command_runs(tmp_path, monkeypatch) -> None:
+    package = tmp_path / "vf_here"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "kernels.py").write_text(GOOD)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p not in ("", str(tmp_path))])
+    found = verify("vf_here.kernels")
+    assert found.exit_code == 0
+    assert "double: proved under conditions" in found.output
+
+
+MADE = """
+import heald as wp
+
+def make(n):
+    @wp.kernel
+    def shift(a: wp.array(dtype=float)):
+        i = wp.tid()
+        if i + n < a.shape[0]:
+            a[i + n] = 1.0
+    return shift
+
+class Kernels:
+    @wp.kernel
+    def inner(a: wp.array(dtype=float)):
+        a[wp.tid()] = 1.0
+
+by_size = {n: [make(n)] for n in (0, -1)}
+by_size["all"] = by_size
+"""
+
+
+def test_kernels_in_lists_and_classes_are_found(tmp_path) -> None:
+    path = tmp_path / "vf_made.py"
+    path.write_text(MADE)
+    found = verify(path)
+    assert found.exit_code == 1
+    assert "index -1 is outside 'a'" in found.output
+    assert "3 kernels: 2 proved under conditions, 1 refuted" in found.output
+    assert "1 refuted" not in verify(f"{path}::inner").output
+
+
 STATED = """
 import heald as wp
 

@@ -7,6 +7,7 @@ import pytest
 
 import heald as wp
 from heald.api.sequence import SequenceReport
+from heald.driver import sequences as driver
 from heald.driver.verify_issue import Verdict
 
 
@@ -187,6 +188,8 @@ def test_launches_of_one_stream_are_ordered(arrays) -> None:
     ("streams", "order", "why"),
     [
         (["left"], (), "streams has 1 of them for 2 launches"),
+        (3, (), "streams is a list of streams or names, not int 3"),
+        (None, 5, "order holds pairs of numbers of 2 launches, not 5"),
         (["left", "left"], ((1, 0),), "goes in a circle: 0 waits for itself"),
         ([["left"], ["right"]], (), "streams holds streams or names of them, not list"),
     ],
@@ -197,3 +200,18 @@ def test_streams_that_do_not_fit_are_refused(arrays, streams, order, why: str) -
         wp.verify_sequence(
             [record(fill, 12, a, 1.0), record(fill, 12, b, 1.0)], order, streams=streams
         )
+
+
+def test_without_the_solver_nothing_is_known_of_arrays_that_overlap(monkeypatch) -> None:
+    def give_up(*launches: object) -> None:
+        raise ImportError
+
+    monkeypatch.setattr(driver, "collisions", give_up)
+    a = wp.zeros(12)
+    found = wp.verify_sequence([record(fill, 12, a, 1.0), record(fill, 12, a, 2.0)])
+    assert found.verdict is Verdict.UNKNOWN
+    (issue,) = found.pairs[0].issues
+    assert issue.message == "not judged: no solver"
+    assert "pip install z3-solver" in issue.hint
+    apart = record(fill, 6, a[:6], 1.0), record(fill, 6, a[6:], 2.0)
+    assert wp.verify_sequence(apart).proved
