@@ -57,7 +57,7 @@ def test_singular_matrices_have_the_inverse_zero(n: int) -> None:
     assert not one("wp.inverse(x0)", t, Typed(t, singular)).any()
 
 
-@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("n", [2, 3, 4])
 @pytest.mark.parametrize(("dtype", "most"), [(f32, 110), (f64, 900)], ids=str)
 def test_inverses_do_not_depend_on_the_scale(n: int, dtype: Scalar, most: int) -> None:
     """Bit for bit, though determinants of such matrices would overflow or vanish."""
@@ -73,6 +73,32 @@ def test_inverses_do_not_depend_on_the_scale(n: int, dtype: Scalar, most: int) -
     found = one("wp.inverse(x0)", t, Typed(t, corners))
     assert not found[0].any()
     assert np.isnan(found[1:]).any(axis=(1, 2)).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize(("dtype", "most"), [(f32, 60), (f64, 500)], ids=str)
+def test_inverses_do_not_depend_on_the_scale_of_rows_and_columns(
+    n: int, dtype: Scalar, most: int
+) -> None:
+    """Bit for bit, though elements of one matrix are far apart."""
+    t = Matrix(dtype, n, n)
+    rng = np.random.default_rng(n)
+    a = (rng.uniform(-1, 1, (50, n, n)) * 0.2 + np.eye(n)).astype(dtype.carrier)
+    usual = one("wp.inverse(x0)", t, Typed(t, a))
+    powers = rng.integers(-most, most + 1, (50, n, 1)) + rng.integers(-most, most + 1, (50, 1, n))
+    found = one("wp.inverse(x0)", t, Typed(t, np.ldexp(a, powers)))
+    assert np.array_equal(found, np.ldexp(usual, -powers.swapaxes(1, 2)))
+
+
+def test_inverses_of_matrices_with_elements_far_apart() -> None:
+    diagonal = np.array([1e13, 1e-13, 1.0], np.float32)
+    found = one(
+        "wp.inverse(x0)", Matrix(f32, 3, 3), Typed(Matrix(f32, 3, 3), np.diag(diagonal)[np.newaxis])
+    )[0]
+    np.testing.assert_allclose(found, np.diag(1 / diagonal.astype(float)), rtol=1e-6)
+    a = np.array([[[1e20, 1e-20], [2e20, 1e-20]]], np.float32)
+    found = one("wp.inverse(x0)", Matrix(f32, 2, 2), Typed(Matrix(f32, 2, 2), a))[0]
+    np.testing.assert_allclose(found, [[-1e-20, 1e-20], [2e20, -1e20]], rtol=1e-6)
 
 
 @FLOATS

@@ -306,62 +306,37 @@ def _determinant_of_minors(s: Vec(Full, 6), c: Vec(Full, 6)) -> Full:
 def inverse(a: Mat(Full, 2, 2)) -> Mat(Full, 2, 2):
     """The inverse of a square matrix; up to 4 rows the adjugate times the reciprocal determinant.
 
-    A determinant of zero gives zeros.  The error grows with the condition number of ``a``.  Up to 3
-    rows the matrix may be of any size: it is scaled by a power of two.  Of 4 rows determinant and
-    reciprocal must be normal numbers: in float32, scale a matrix whose elements are all below 1e-9
-    or above 1e9.  16-bit floats are computed in float32.
+    A determinant of zero gives zeros.  The error grows with the condition number of ``a``.  Up to 4
+    rows, each row and each column may be of any size: they are scaled by powers of two.  16-bit
+    floats are computed in float32.
 
     >>> wp.inverse(wp.mat22(2.0, 0.0, 0.0, 4.0))
     mat22f([[0.5, -0.0], [-0.0, 0.25]])
     """
-    down = _towards_one(a)
-    a = a * down
-    d = _reciprocal(determinant(a))
-    return type(a)(a[1, 1] * d, -a[0, 1] * d, -a[1, 0] * d, a[0, 0] * d) * down
+    d = determinant(a)
+    if _is_usual(a, d):
+        return _adjugate2(a) * (1 / d)
+    a, rows, columns = _balanced(a)
+    return _scaled_back(_adjugate2(a) * _reciprocal(determinant(a)), rows, columns)
 
 
 @builtin(group=GROUP, accuracy=Scaled(32))
 def inverse(a: Mat(Full, 3, 3)) -> Mat(Full, 3, 3):
-    down = _towards_one(a)
-    a = a * down
-    d = _reciprocal(determinant(a))
-    y = type(a)(
-        a[1, 1] * a[2, 2] - a[1, 2] * a[2, 1],
-        a[0, 2] * a[2, 1] - a[0, 1] * a[2, 2],
-        a[0, 1] * a[1, 2] - a[0, 2] * a[1, 1],
-        a[1, 2] * a[2, 0] - a[1, 0] * a[2, 2],
-        a[0, 0] * a[2, 2] - a[0, 2] * a[2, 0],
-        a[0, 2] * a[1, 0] - a[0, 0] * a[1, 2],
-        a[1, 0] * a[2, 1] - a[1, 1] * a[2, 0],
-        a[0, 1] * a[2, 0] - a[0, 0] * a[2, 1],
-        a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0],
-    )
-    return (y * d) * down
+    d = determinant(a)
+    if _is_usual(a, d):
+        return _adjugate3(a) * (1 / d)
+    a, rows, columns = _balanced(a)
+    return _scaled_back(_adjugate3(a) * _reciprocal(determinant(a)), rows, columns)
 
 
 @builtin(group=GROUP, accuracy=Scaled(64))
 def inverse(a: Mat(Full, 4, 4)) -> Mat(Full, 4, 4):
-    s, c = _minors(a)
-    d = _reciprocal(_determinant_of_minors(s, c))
-    y = type(a)(
-        _three(a[1, 1], c[5], -a[1, 2], c[4], a[1, 3], c[3]),
-        _three(-a[0, 1], c[5], a[0, 2], c[4], -a[0, 3], c[3]),
-        _three(a[3, 1], s[5], -a[3, 2], s[4], a[3, 3], s[3]),
-        _three(-a[2, 1], s[5], a[2, 2], s[4], -a[2, 3], s[3]),
-        _three(-a[1, 0], c[5], a[1, 2], c[2], -a[1, 3], c[1]),
-        _three(a[0, 0], c[5], -a[0, 2], c[2], a[0, 3], c[1]),
-        _three(-a[3, 0], s[5], a[3, 2], s[2], -a[3, 3], s[1]),
-        _three(a[2, 0], s[5], -a[2, 2], s[2], a[2, 3], s[1]),
-        _three(a[1, 0], c[4], -a[1, 1], c[2], a[1, 3], c[0]),
-        _three(-a[0, 0], c[4], a[0, 1], c[2], -a[0, 3], c[0]),
-        _three(a[3, 0], s[4], -a[3, 1], s[2], a[3, 3], s[0]),
-        _three(-a[2, 0], s[4], a[2, 1], s[2], -a[2, 3], s[0]),
-        _three(-a[1, 0], c[3], a[1, 1], c[1], -a[1, 2], c[0]),
-        _three(a[0, 0], c[3], -a[0, 1], c[1], a[0, 2], c[0]),
-        _three(-a[3, 0], s[3], a[3, 1], s[1], -a[3, 2], s[0]),
-        _three(a[2, 0], s[3], -a[2, 1], s[1], a[2, 2], s[0]),
-    )
-    return y * d
+    y, d = _adjugate4(a)
+    if _is_usual(a, d):
+        return y * (1 / d)
+    a, rows, columns = _balanced(a)
+    y, d = _adjugate4(a)
+    return _scaled_back(y * _reciprocal(d), rows, columns)
 
 
 @builtin(group=GROUP, accuracy=Scaled(64))
@@ -405,20 +380,109 @@ def inverse(a: Mat(Half, N, N)) -> Mat(Half, N, N):
 
 
 @helper
-def _towards_one(a: Mat(Full, N, N)) -> Full:
-    """The power of two that brings the largest magnitude of the elements to 1 or between 1 and 2,
-    as far as it is a normal number."""
-    largest = type(a).dtype(0)
-    for i in static(range(type(a).rows)):
-        of_row = m.fabs(a[i, 0])
-        for j in static(range(1, type(a).rows)):
-            of_row = max(of_row, m.fabs(a[i, j]))
-        largest = max(largest, of_row)
-    bits, digits = static((int64, 52) if type(a).dtype is float64 else (int32, 23))
-    bias = static(1023 if type(a).dtype is float64 else 127)
-    exponent = m.bitcast(largest, bits) >> digits
+def _adjugate2(a: Mat(Full, 2, 2)) -> Mat(Full, 2, 2):
+    return type(a)(a[1, 1], -a[0, 1], -a[1, 0], a[0, 0])
+
+
+@helper
+def _adjugate3(a: Mat(Full, 3, 3)) -> Mat(Full, 3, 3):
+    return type(a)(
+        a[1, 1] * a[2, 2] - a[1, 2] * a[2, 1],
+        a[0, 2] * a[2, 1] - a[0, 1] * a[2, 2],
+        a[0, 1] * a[1, 2] - a[0, 2] * a[1, 1],
+        a[1, 2] * a[2, 0] - a[1, 0] * a[2, 2],
+        a[0, 0] * a[2, 2] - a[0, 2] * a[2, 0],
+        a[0, 2] * a[1, 0] - a[0, 0] * a[1, 2],
+        a[1, 0] * a[2, 1] - a[1, 1] * a[2, 0],
+        a[0, 1] * a[2, 0] - a[0, 0] * a[2, 1],
+        a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0],
+    )
+
+
+@helper
+def _adjugate4(a: Mat(Full, 4, 4)):
+    """The adjugate, and the determinant."""
+    s, c = _minors(a)
+    y = type(a)(
+        _three(a[1, 1], c[5], -a[1, 2], c[4], a[1, 3], c[3]),
+        _three(-a[0, 1], c[5], a[0, 2], c[4], -a[0, 3], c[3]),
+        _three(a[3, 1], s[5], -a[3, 2], s[4], a[3, 3], s[3]),
+        _three(-a[2, 1], s[5], a[2, 2], s[4], -a[2, 3], s[3]),
+        _three(-a[1, 0], c[5], a[1, 2], c[2], -a[1, 3], c[1]),
+        _three(a[0, 0], c[5], -a[0, 2], c[2], a[0, 3], c[1]),
+        _three(-a[3, 0], s[5], a[3, 2], s[2], -a[3, 3], s[1]),
+        _three(a[2, 0], s[5], -a[2, 2], s[2], a[2, 3], s[1]),
+        _three(a[1, 0], c[4], -a[1, 1], c[2], a[1, 3], c[0]),
+        _three(-a[0, 0], c[4], a[0, 1], c[2], -a[0, 3], c[0]),
+        _three(a[3, 0], s[4], -a[3, 1], s[2], a[3, 3], s[0]),
+        _three(-a[2, 0], s[4], a[2, 1], s[2], -a[2, 3], s[0]),
+        _three(-a[1, 0], c[3], a[1, 1], c[1], -a[1, 2], c[0]),
+        _three(a[0, 0], c[3], -a[0, 1], c[1], a[0, 2], c[0]),
+        _three(-a[3, 0], s[3], a[3, 1], s[1], -a[3, 2], s[0]),
+        _three(a[2, 0], s[3], -a[2, 1], s[1], a[2, 2], s[0]),
+    )
+    return y, _determinant_of_minors(s, c)
+
+
+@helper
+def _is_usual(a: Mat(Full, N, N), d: Full) -> bool:
+    """Does nothing that counts overflow or vanish in the adjugate of ``a``, whose determinant is
+    ``d``?  Elements are below 2^20 then, and up to 4 rows every minor by which the determinant
+    changes is far from the ends of float32."""
+    return m.fabs(d) > 2.0**-60 and ddot(a, a) < 2.0**40
+
+
+@helper
+def _balanced(a: Mat(Full, N, N)):
+    """``(b, r, c)`` with ``b[i, j] = r[i] * a[i, j] * c[j]``; ``r`` and ``c`` are powers of two
+    and the largest magnitude of each column of ``b`` is 1 or between 1 and 2.
+
+    Rows are brought to 2^63 (float32; 2^511) first, not to 1, so that what columns differ by is not
+    lost among subnormal numbers.
+    """
+    size = static(range(type(a).rows))
+    dtype = type(a).dtype
+    rows = static(Vec(dtype, type(a).rows))()
+    columns = rows
+    lift = dtype(static(2.0**-511 if type(a).dtype is float64 else 2.0**-63))
+    for i in size:
+        largest = m.fabs(a[i, 0])
+        for j in size:
+            largest = max(largest, m.fabs(a[i, j]))
+        rows[i] = _towards_one(largest * lift)
+        for j in size:
+            a[i, j] *= rows[i]
+    for j in size:
+        largest = m.fabs(a[0, j])
+        for i in size:
+            largest = max(largest, m.fabs(a[i, j]))
+        columns[j] = _towards_one(largest)
+        for i in size:
+            a[i, j] *= columns[j]
+    return a, rows, columns
+
+
+@helper
+def _towards_one(x: Full) -> Full:
+    """The power of two that brings ``x``, without a sign, to 1 or between 1 and 2, as far as it is
+    a normal number."""
+    bits, digits = static((int64, 52) if type(x) is float64 else (int32, 23))
+    bias = static(1023 if type(x) is float64 else 127)
+    exponent = m.bitcast(x, bits) >> digits
     power = m.smin(m.smax(2 * bias - exponent, bits(1)), bits(2 * bias))
-    return m.bitcast(power << digits, type(a).dtype)
+    return m.bitcast(power << digits, type(x))
+
+
+@helper
+def _scaled_back(y: Mat(Full, N, N), rows: Vec(Full, N), columns: Vec(Full, N)) -> Mat(Full, N, N):
+    """The inverse of a matrix from that of what ``_balanced`` made of it."""
+    infinity = type(y).dtype(static(float("inf")))
+    for i in static(range(type(y).rows)):
+        for j in static(range(type(y).rows)):
+            scale = columns[i] * rows[j]  # first, as either alone may be too small for y
+            far = y[i, j] * columns[i] * rows[j]
+            y[i, j] = m.select(scale < infinity, y[i, j] * scale, far)
+    return y
 
 
 @helper
