@@ -45,9 +45,9 @@ BY_KERNELS = (
     ),
     Known("`svd2`", "errors to 1e-5 for nearly singular float32 matrices", "as `svd3`", "accuracy"),
     Known(
-        "`inverse` of 2 and 3 rows",
+        "`inverse` of up to 4 rows",
         "determinants that overflow or vanish give infinities, NaN or zeros",
-        "the matrix is scaled by a power of two first",
+        "rows and columns are scaled by powers of two where that could happen",
         "matrices of any size have inverses",
     ),
     Known(

@@ -239,6 +239,52 @@ def test_bodies(body: str, keys: list[str]) -> None:
     assert in_kernel(body) == keys
 
 
+@pytest.mark.parametrize(
+    ("line", "keys"),
+    [
+        ("x = n / WIDTH", ["int-division"]),
+        ("x = n / SIZE", ["int-division"]),
+        ("x = n / HALF", []),
+        ("x = n / EITHER", []),
+        ("x = n / wp.static(WIDTH)", ["int-division"]),
+        ("WIDTH = 2.0\nx = n / WIDTH", []),
+        ("x = p.count / 2", ["int-division"]),
+        ("x = ps[0].count / 2", ["int-division"]),
+        ("q = ps[0]\nx = q.inner.number % 2", ["remainder"]),
+        ("q = P()\nx = q.count / n", ["int-division"]),
+        ("x = p.mass / 2.0", []),
+        ("x = p.unsigned % wp.uint32(2)", []),
+        ("x = p.unknown / 2", []),
+        ("x = SHIFT % 3", ["remainder"]),
+    ],
+)
+def test_what_the_file_says_of_names_and_fields(line: str, keys: list[str]) -> None:
+    body = line.replace("\n", "\n    ")
+    text = f"""
+WIDTH = 16
+SIZE: int = wp.constant(2 * WIDTH)
+HALF = 0.5
+SHIFT = -1
+EITHER = 1
+EITHER = 1.0
+
+@wp.struct
+class Inner:
+    number: int
+
+@wp.struct
+class P:
+    count: int
+    mass: float
+    unsigned: wp.uint32
+    inner: Inner
+
+@wp.kernel
+def k(p: P, ps: wp.array(dtype=P), n: int):
+    {body}"""
+    assert found(text) == keys
+
+
 def test_ordinary_functions_are_not_judged() -> None:
     assert found("def f(n: int):\n    return n / 2 % 3 + [1][-n]") == []
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heald.cli.migration.kinds import Kinds, Number, Resolve, annotated
+from heald.cli.migration.kinds import Kinds, Module, Number, Resolve, annotated
 from heald.cli.migration.unset import unset_reads
 from heald.library.registry import lookup
 
@@ -43,9 +43,9 @@ class Body:
         return isinstance(node, ast.Call) and self.resolve(node.func) == "tid"
 
 
-def body_hits(body: Body, holders: set[str]) -> Iterator[Hit]:
+def body_hits(body: Body, holders: set[str], module: Module) -> Iterator[Hit]:
     """What is to be looked at in a body; ``holders`` are structs that hold arrays."""
-    kinds = Kinds(body.function, body.resolve)
+    kinds = Kinds(body.function, body.resolve, module)
     for name in unset_reads(body.function):
         yield "unset-variable", name, f"'{name.id}' is not set on every path"
     compared = _compared(body.function)

@@ -167,7 +167,7 @@ _differs(
     "Builtins that write results into their arguments",
     "The forms of `svd2`, `svd3`, `qr3`, `eig3` and `quat_to_axis_angle` that fill variables do "
     "not exist.",
-    "take what they return: `U, sigma, V = wp.svd3(A)`",
+    "take what they return: `U, sigma, V = wp.svd3(A)`, `axis, angle = wp.quat_to_axis_angle(q)`",
     "differences.md",
 )
 _differs(
@@ -308,7 +308,8 @@ _define(
 
 _unsupported(
     "gradients",
-    "Tape grad func_grad func_replay autograd autograd.* optim optim.* WarpDeterminismError",
+    "Tape adjoint grad func_grad func_replay autograd autograd.* optim optim.* "
+    "WarpDeterminismError",
     "Differentiation",
     "Heald does not differentiate kernels yet. It refuses rather than give a wrong gradient.",
     "write the adjoint as a kernel of its own, or take differences",
@@ -509,7 +510,7 @@ _unsupported(
     "Names of Warp's own machinery",
     "Warp exports them, and programs rarely need them.",
     "use the language: `a[i]` loads and stores, `a[i] += x` updates, Python's `len`, `range` and "
-    "`print` are known",
+    "`print` are known, `float(x)` and `int(x)` convert",
     "language.md",
 )
 _unsupported(

@@ -7,8 +7,8 @@ guessed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 Resolve = Callable[[ast.expr], str | None]
@@ -17,6 +17,7 @@ _SIGNED = {"int", "int8", "int16", "int32", "int64"}
 _UNSIGNED = {"uint8", "uint16", "uint32", "uint64"}
 _FLOATS = {"float", "float16", "float32", "float64", "bfloat16"}
 _SAME = {"min", "max", "abs", "clamp"}
+_KNOWN_EARLY = {"constant", "static"}
 
 
 class Number(Enum):
@@ -31,12 +32,18 @@ class Number(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a value; ``element`` is what an array holds."""
+    """What is known of a value.
+
+    Attributes:
+        element: what an array holds.
+        struct: the name that the struct may have which the value or its elements are.
+    """
 
     number: Number = Number.OTHER
     is_negative_possible: bool = True
     element: Number = Number.OTHER
     unsigned: bool = False
+    struct: str = ""
 
     def joined(self, other: Known) -> Known:
         """What is known of a value that is one or the other."""
@@ -47,11 +54,41 @@ class Known:
             self.is_negative_possible or other.is_negative_possible,
             self.element if self.element is other.element else Number.OTHER,
             self.unsigned and other.unsigned,
+            self.struct if self.struct == other.struct else "",
         )
 
 
 _NOTHING = Known()
 _INDEX = Known(Number.INT, is_negative_possible=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What a function can know from its file.
+
+    Attributes:
+        names: what the assignments of the module say.
+        structs: of each struct the fields.
+    """
+
+    names: Mapping[str, Known] = field(default_factory=dict)
+    structs: Mapping[str, Mapping[str, Known]] = field(default_factory=dict)
+
+
+def module_of(tree: ast.Module, structs: Mapping[str, ast.ClassDef], resolve: Resolve) -> Module:
+    """Read the numbers and the structs of a file."""
+    nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    function = ast.FunctionDef("module", nothing, [], [])
+    function.body = [s for s in tree.body if isinstance(s, ast.Assign | ast.AnnAssign)]
+    fields = {
+        name: {
+            statement.target.id: annotated(statement.annotation, resolve)
+            for statement in definition.body
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        }
+        for name, definition in structs.items()
+    }
+    return Module(Kinds(function, resolve, Module(structs=fields)).known, fields)
 
 
 def annotated(annotation: ast.expr | None, resolve: Resolve) -> Known:
@@ -66,8 +103,12 @@ def annotated(annotation: ast.expr | None, resolve: Resolve) -> Known:
     array = _array_element(annotation, resolve)
     if array is not None:
         inside = annotated(array, resolve)
-        return Known(Number.ARRAY, element=inside.number, unsigned=inside.unsigned)
-    return _number_type(annotation, resolve) or _NOTHING
+        unsigned, struct = inside.unsigned, inside.struct
+        return Known(Number.ARRAY, element=inside.number, unsigned=unsigned, struct=struct)
+    known = _number_type(annotation, resolve)
+    if known is None and isinstance(annotation, ast.Name):
+        return Known(struct=annotation.id)
+    return known or _NOTHING
 
 
 def _number_type(node: ast.expr, resolve: Resolve) -> Known | None:
@@ -104,19 +145,20 @@ class Kinds:
     """The kinds of the parameters and locals of one function.
 
     Attributes:
-        known: what is known of each name.
+        known: what is known of each name, those of the module among them.
         written_negative: locals to which a negative literal is assigned.
     """
 
-    def __init__(self, function: ast.FunctionDef, resolve: Resolve) -> None:
-        self._resolve = resolve
+    def __init__(self, function: ast.FunctionDef, resolve: Resolve, module: Module) -> None:
+        self._resolve, self._structs = resolve, module.structs
         arguments = function.args
-        self.known: dict[str, Known] = {
-            a.arg: annotated(a.annotation, resolve)
-            for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-        }
         assigned = list(_assignments(function))
         locals_ = {name for name, _ in assigned}
+        self.known: dict[str, Known] = {
+            name: known for name, known in module.names.items() if name not in locals_
+        }
+        for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            self.known[a.arg] = annotated(a.annotation, resolve)
         self.written_negative = {
             name
             for name, value in assigned
@@ -170,6 +212,8 @@ class Kinds:
                 return self._call(node)
             case ast.Subscript(value=ast.Attribute(attr="shape")):
                 return _INDEX
+            case ast.Attribute(value=value, attr=attribute):
+                return self._structs.get(self.of(value).struct, {}).get(attribute, _NOTHING)
             case ast.Subscript(value=value, slice=index):
                 return self._element(self.of(value), index)
             case _:
@@ -199,6 +243,10 @@ class Kinds:
             name = node.func.id
         if name in {"tid", "len", "block_dim"}:
             return _INDEX
+        if name is not None and name in self._structs:
+            return Known(struct=name)
+        if name in _KNOWN_EARLY and len(node.args) == 1:
+            return self.of(node.args[0])
         converted = _number_type(node.func, self._resolve)
         if converted is not None:
             negative = not node.args or self.of(node.args[0]).is_negative_possible
@@ -223,7 +271,8 @@ class Kinds:
     def _element(self, base: Known, index: ast.expr) -> Known:
         if base.number is not Number.ARRAY or isinstance(index, ast.Slice):
             return _NOTHING
-        return Known(base.element, is_negative_possible=not base.unsigned, unsigned=base.unsigned)
+        unsigned, struct = base.unsigned, base.struct
+        return Known(base.element, not unsigned, unsigned=unsigned, struct=struct)
 
 
 def _assignments(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr | Known]]:

@@ -13,6 +13,7 @@ import heald
 from heald.api.settings import OPTION_NAMES
 from heald.cli.migration.bodies import Body, array_structs, body_hits, spatial_hits
 from heald.cli.migration.constructs import CONSTRUCTS, Construct, construct_of
+from heald.cli.migration.kinds import Module, module_of
 from heald.cli.migration.names import WARP, Names, dotted_parts, names_of
 from heald.config import Config
 from heald.library.registry import load_topics
@@ -107,7 +108,8 @@ class _Scan:
             for node in ast.walk(self.tree)
             if isinstance(node, ast.FunctionDef) and self._decorator(node) == "kernel"
         }
-        yield from self._inside(self.tree, frozenset(), holders, kernels)
+        module = module_of(self.tree, structs, self.names.resolve)
+        yield from self._inside(self.tree, frozenset(), holders, kernels, module)
 
     # -- imports -----------------------------------------------------------------------------------
 
@@ -142,6 +144,7 @@ class _Scan:
         hidden: frozenset[str],
         holders: set[str],
         kernels: dict[str, Body],
+        module: Module,
     ) -> Iterator[tuple[str, ast.AST, str]]:
         """Walk the tree; ``hidden`` are aliases that mean something else here."""
         for child in ast.iter_child_nodes(node):
@@ -151,7 +154,7 @@ class _Scan:
             resolve = partial(self.names.resolve, hidden=within)
             match child:
                 case ast.FunctionDef() if self._decorator(child) in _BODIES:
-                    yield from body_hits(Body(child, resolve), holders)
+                    yield from body_hits(Body(child, resolve), holders, module)
                 case ast.Call():
                     yield from self._call(child, resolve(child.func), holders, kernels)
                 case ast.Constant(value=str() as text) if _is_annotation(node, child):
@@ -168,7 +171,7 @@ class _Scan:
                     if dotted in CONSTRUCTS["other-results"].names:
                         yield "other-results", child, f"wp.{dotted}"
                     continue  # what it is made of is part of the name
-            yield from self._inside(child, within, holders, kernels)
+            yield from self._inside(child, within, holders, kernels, module)
 
     def _is_said(self, node: ast.expr) -> bool:
         """Does its alias stand for a whole package, which was reported where it is imported?"""
