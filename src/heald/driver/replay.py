@@ -138,20 +138,25 @@ def arguments_of(kernel: Kernel, case: Case) -> list[object]:
 
 
 def freeze(kernel: Kernel, case: Case) -> Case:
-    """The same case with memory and floats written down, where it was filled at random."""
+    """The same case with memory and floats written down, where it was filled at random.
+
+    Large arrays are not: they hold zeros, but for the contents that the case tells.
+    """
     if not case.fill:
         return case
-    memory, floats = [], []
+    memory, floats = dict(case.memory), []
     arguments = arguments_of(kernel, case)
     for number, parameter in enumerate(kernel.params):
         for k, leaf in enumerate(leaves(parameter.type)):
             if isinstance(leaf, Array):
-                memory.append(((number, k), view_of(arguments, number, k).buffer.tobytes()))
+                buffer = view_of(arguments, number, k).buffer
+                if len(buffer) <= _DENSE:
+                    memory[number, k] = buffer.tobytes()
             elif not leaf.is_integer:
                 argument = arguments[number]
                 part = argument[k] if isinstance(argument, tuple) else argument
                 floats.append((number, k, float(part)))  # type: ignore[arg-type]
-    return replace(case, fill=0, memory=tuple(memory), floats=tuple(floats))
+    return replace(case, fill=0, memory=tuple(memory.items()), floats=tuple(floats))
 
 
 def view_of(arguments: Sequence[object], number: int, k: int) -> ArrayView:

@@ -251,7 +251,7 @@ class Context:
         accepted = [self.claim(c) for c in stage.clauses]
         here = [*self.facts(), *accepted]
         true, false = self.terms.true, self.terms.false
-        found = conditions_for(self.terms, goal, path, ())
+        found = conditions_for(self.terms, goal, path, self._held(path))
         ways = [[c for c in way if c is not true] for way in found if false not in way]
         for way in sorted(ways, key=lambda way: not self._suits_sizes([*here, *way])):
             clauses = [self.clause_of(c) for c in way]
@@ -261,6 +261,16 @@ class Context:
                 stage.demand(self.clause_of(c) for c in self._needed(item, here, way))
                 return True
         return False
+
+    def _held(self, path: Sequence[Term]) -> list[Term]:
+        """What guesses about loops say that hold; on a path each stands under its literal."""
+        held = set(map(self.terms.negate, self.invariants))
+        found = []
+        for fact in path:
+            if fact.kind == "or" and not held.isdisjoint(fact.args):
+                rest = [part for part in fact.args if part not in held]
+                found += rest if len(rest) == 1 else []
+        return found
 
     def _needed(self, item: Item, here: list[Term], way: Sequence[Term]) -> list[Term]:
         """The claims without which a goal does not follow; of two that do, the plainer stays."""

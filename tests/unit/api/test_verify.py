@@ -71,6 +71,29 @@ def test_only_the_properties_asked_for_are_judged() -> None:
     assert wp.verify(total, properties="division").proved
 
 
+@wp.kernel
+def search(a: wp.array(dtype=float), x: float, o: wp.array(dtype=int)):
+    i = wp.tid()
+    low = 0
+    high = a.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if a[middle] < x:
+            low = middle + 1
+        else:
+            high = middle
+    o[i] = low
+
+
+def test_what_loops_keep_leads_to_sizes_for_which_sums_fit() -> None:
+    report = wp.verify(search, properties=["bounds", "overflow"])
+    assert report.verdict is Verdict.CONDITIONAL
+    assert "a.shape[0] <= 1073741823" in report.condition
+    assert wp.verify(search, given="a.shape[0] <= 1073741823", properties="overflow").proved
+    larger = wp.verify(search, given="a.shape[0] == 2147483647", properties="bounds")
+    assert not larger.proved
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

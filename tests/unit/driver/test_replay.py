@@ -153,6 +153,18 @@ def test_witnesses_are_the_same_after_being_stored(tmp_path) -> None:
     np.testing.assert_array_equal(memory[0].leaf(), memory[1].leaf())
 
 
+def test_large_arrays_are_not_written_down(tmp_path) -> None:
+    body = "%x: i32 = load %a, %one\nstore %b, %x, %f"
+    kernel = kernel_of("%f: f32 = const [value=0x1p+0]\n" + body)
+    large = case(1, a=1 << 31, b=2, contents=[Content(0, 0, (1,), 0, 7)], fill=3)
+    kept = freeze(kernel, large)
+    assert [place for place, _ in kept.memory] == [(1, 0)]
+    (fault,) = replay(kernel, kept)
+    assert (fault.aspect, fault.index) == ("bounds", (7,))
+    Witness.of(kernel, large, fault).save(tmp_path / "case.npz")
+    assert load_witness(tmp_path / "case.npz").replay() == [fault]
+
+
 def test_freezing_a_case_without_random_numbers_changes_nothing() -> None:
     c = case(2, a=2)
     assert freeze(kernel_of("store %a, %t, %t"), c) is c
