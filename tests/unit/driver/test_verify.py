@@ -18,7 +18,7 @@ from heald.driver.verify_formats import to_github, to_junit, to_sarif
 from heald.driver.verify_issue import Verdict
 from heald.ir import Kernel, check, parse
 from heald.ops import TABLE
-from heald.proof import PROPERTIES, Proof, PropertyProof, Request, worker
+from heald.proof import PROPERTIES, Proof, PropertyProof, Request
 from heald.proof.client import Gave, Unavailable, Worker
 from heald.proof.conditions import clause
 from heald.proof.messages import read_message, request_from_json, request_to_json, write_message
@@ -147,20 +147,6 @@ def test_what_the_solver_cannot_do_is_unknown(monkeypatch: pytest.MonkeyPatch, f
     assert {issue.hint for issue in found.issues} == {verify_text._BEYOND["no solver"]}
 
 
-def test_a_prover_process_without_the_solver_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def give_up(request: Request) -> None:
-        raise ImportError
-
-    monkeypatch.setattr(worker, "prove", give_up)
-    asked, said = io.BytesIO(), io.BytesIO()
-    write_message(asked, request_to_json(Request(kernel_of())))
-    asked.seek(0)
-    serve(asked, said)
-    said.seek(0)
-    assert "hello" in read_message(said)
-    assert read_message(said) == {"error": "no solver"}
-
-
 # -- caches ----------------------------------------------------------------------------------------
 
 
@@ -275,7 +261,7 @@ def test_a_worker_says_what_went_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
         return read_message(sink)
 
     assert answers(MemoryError()) == {"error": "memory"}
-    assert answers(ImportError()) == {"error": "solver"}
+    assert answers(ImportError()) == {"error": "no solver"}
     assert answers(RecursionError("deep")) == {"error": "RecursionError: deep"}
 
 
