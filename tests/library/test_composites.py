@@ -101,6 +101,17 @@ def test_inverses_of_matrices_with_elements_far_apart() -> None:
     np.testing.assert_allclose(found, [[-1e-20, 1e-20], [2e20, -1e20]], rtol=1e-6)
 
 
+def test_norms_of_halves_do_not_overflow_on_the_way() -> None:
+    v = Typed(Vector(f16, 3), np.array([[300, 0, 0], [0, -1e-4, 0]], np.float16))
+    small = float(v.data[1, 1])
+    assert one("wp.norm_huber(x0)", f16, v)[0] == 299.5
+    assert one("wp.norm_pseudo_huber(x0, float16(0.0))", f16, v).tolist() == [300.0, -small]
+    assert one("wp.smooth_normalize(x0, float16(0.0))", v.type, v).tolist() == [
+        [1, 0, 0],
+        [0, -1, 0],
+    ]
+
+
 @FLOATS
 def test_cross_product_of_equal_vectors_is_zero(t: Scalar) -> None:
     v = np.random.default_rng(2).normal(size=(100, 3)).astype(t.carrier)

@@ -1,7 +1,7 @@
 """Norms of vectors other than the Euclidean length, and what is made with them."""
 
 from heald.library.arithmetic import abs
-from heald.library.language import Float, N, Vec, m, static
+from heald.library.language import Float, Full, Half, N, Vec, float32, m, static
 from heald.library.registry import Interval, Scaled, builtin
 from heald.library.vector import dot, length
 
@@ -32,10 +32,10 @@ def norm_l2(v: Vec(Float, N)) -> Float:
 
 
 @builtin(group=GROUP, accuracy=Scaled(8), domain={"delta": Interval(0, 4)})
-def norm_huber(v: Vec(Float, N), delta: Float = 1.0) -> Float:
+def norm_huber(v: Vec(Full, N), delta: Full = 1.0) -> Full:
     """Huber's loss of the length: ``|v|² / 2`` up to ``delta``, ``delta (|v| - delta / 2)`` above.
 
-    ``delta`` must not be negative.
+    ``delta`` must not be negative.  16-bit floats are computed in float32.
 
     >>> wp.norm_huber(wp.vec2(3.0, 4.0), 2.0)
     8.0
@@ -46,11 +46,17 @@ def norm_huber(v: Vec(Float, N), delta: Float = 1.0) -> Float:
     return m.select(square <= delta * delta, near, m.fmul(delta, size - m.fmul(delta, 0.5)))
 
 
+@builtin(group=GROUP, accuracy=Scaled(1), domain={"delta": Interval(0, 4)})
+def norm_huber(v: Vec(Half, N), delta: Half = 1.0) -> Half:
+    return type(delta)(norm_huber(static(Vec(float32, len(v)))(v), float32(delta)))
+
+
 @builtin(group=GROUP, accuracy=Scaled(8), domain={"delta": Interval(0, 4)})
-def norm_pseudo_huber(v: Vec(Float, N), delta: Float = 1.0) -> Float:
+def norm_pseudo_huber(v: Vec(Full, N), delta: Full = 1.0) -> Full:
     """The smooth norm ``delta sqrt(1 + |v|² / delta²)``, computed as ``sqrt(delta² + |v|²)``.
 
-    So it is the length where ``delta`` is 0; it has the sign of ``delta``.
+    So it is the length where ``delta`` is 0; it has the sign of ``delta``.  Squares overflow and
+    underflow as those of :func:`length`.  16-bit floats are computed in float32.
 
     >>> wp.norm_pseudo_huber(wp.vec2(0.0, 4.0), 3.0)
     5.0
@@ -59,13 +65,23 @@ def norm_pseudo_huber(v: Vec(Float, N), delta: Float = 1.0) -> Float:
     return m.copysign(m.fsqrt(square + dot(v, v)), delta)
 
 
+@builtin(group=GROUP, accuracy=Scaled(1), domain={"delta": Interval(0, 4)})
+def norm_pseudo_huber(v: Vec(Half, N), delta: Half = 1.0) -> Half:
+    return type(delta)(norm_pseudo_huber(static(Vec(float32, len(v)))(v), float32(delta)))
+
+
 @builtin(group=GROUP, accuracy=Scaled(8), domain={"delta": Interval(0.25, 4)})
-def smooth_normalize(v: Vec(Float, N), delta: Float = 1.0) -> Vec(Float, N):
+def smooth_normalize(v: Vec(Full, N), delta: Full = 1.0) -> Vec(Full, N):
     """``v / norm_pseudo_huber(v, delta)``: shorter than 1, and smooth at zero.
 
-    Where ``delta`` is 0 the zero vector gives NaN.
+    Where ``delta`` is 0 the zero vector gives NaN.  16-bit floats are computed in float32.
 
     >>> wp.smooth_normalize(wp.vec2(0.0, 4.0), 3.0)
     vec2f([0.0, 0.8])
     """
     return v / norm_pseudo_huber(v, delta)
+
+
+@builtin(group=GROUP, accuracy=Scaled(1), domain={"delta": Interval(0.25, 4)})
+def smooth_normalize(v: Vec(Half, N), delta: Half = 1.0) -> Vec(Half, N):
+    return type(v)(smooth_normalize(static(Vec(float32, len(v)))(v), float32(delta)))

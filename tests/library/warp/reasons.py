@@ -81,6 +81,33 @@ BY_KERNELS = (
         "accuracy",
     ),
     Known(
+        "`quat_rotate`, `quat_rotate_inv`, `quat_to_matrix`, `quat_slerp` and the transformations, "
+        "of a quaternion that has not length one",
+        "what its formulas make of it",
+        "what Heald's make of it, which is something else",
+        "neither is a rotation: normalise before",
+    ),
+    Known(
+        "`min`, `max`, `argmin`, `argmax` of the components of a vector of which the first is NaN",
+        "it is passed over",
+        "it stays",
+        "as for `min` and `max` of two numbers",
+    ),
+    Known("`smoothstep` where an argument is NaN", "may be 0", "NaN", "NaN stays NaN"),
+    Known(
+        "`copysign(x, y)` of NaN with a sign bit",
+        "takes the bit",
+        "`y` counts as positive",
+        "its sign bit is none that every device agrees on",
+    ),
+    Known("`-x` of 0", "0", "-0", "as in Python and IEEE 754"),
+    Known(
+        "`<<`, `>>` of 8 and 16 bits by as many or more",
+        "shifts everything out",
+        "the count is taken modulo the width, as for 32 and 64 bits",
+        "the same for every width and on every device",
+    ),
+    Known(
         "`norm_pseudo_huber`",
         "`delta sqrt(1 + v² / delta²)`, NaN at `delta = 0`",
         "`sqrt(delta² + v²)`, which is equal and also defined there",
