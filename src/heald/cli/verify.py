@@ -35,7 +35,7 @@ from heald.driver.verify_issue import Verdict
 from heald.driver.verify_names import Names
 from heald.driver.verify_report import Report
 from heald.driver.verify_text import describe_misbehaviour
-from heald.driver.witness import load_witness
+from heald.driver.witness import Witness, load_witness
 from heald.proof import PROPERTIES
 from heald.proof.contracts import NOTHING
 from heald.types import (
@@ -300,7 +300,20 @@ def replay_file(path: str, console: Console) -> bool:
         if misbehaviour.aspect == witness.seen.aspect:
             issue = describe_misbehaviour(misbehaviour, names)
             console.print(issue.diagnostic().render())
+    if _is_newer(witness, Path(path)):
+        console.print(
+            "note: the file of the kernel has changed since; what ran is the stored kernel"
+        )
     found = any(m.aspect == witness.seen.aspect for m in seen)
     if not found:
         console.print("nothing goes wrong")
     return found
+
+
+def _is_newer(witness: Witness, path: Path) -> bool:
+    """Is the source of a kernel, of which lines are shown, younger than its witness?"""
+    file = Path(witness.kernel.span.file) if witness.kernel.span else path
+    try:
+        return file.stat().st_mtime_ns > path.stat().st_mtime_ns
+    except OSError:
+        return False  # another machine: no lines are shown

@@ -117,11 +117,12 @@ class StrictGate:
         found = [issue.diagnostic() for issue in report.issues]
         if found:
             return ProofError(*found)
-        what = ", ".join(missing)
-        return ProofError(
-            f"kernel '{self._kernel.name}' has safety=\"strict\", and {what} of this launch "
-            "cannot be proved: arrays overlap, or there is no solver"
-        )
+        what = " and ".join(missing)
+        message = f"kernel '{self._kernel.name}' has safety=\"strict\", and of this launch {what} "
+        message += f"{'is' if len(missing) == 1 else 'are'} not proved, only where "
+        message += report.condition
+        hint = "nothing has run; pass arrays that do not overlap, and resources that are there"
+        return ProofError(Diagnostic("H0606", message, self._kernel.span, hint=hint))
 
     def unchecked(self, missing: Sequence[str]) -> ProofError | None:
         """The error where all that is missing rests on contracts that nobody checks."""

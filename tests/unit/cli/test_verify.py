@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import re
 import shutil
@@ -249,6 +250,18 @@ def test_a_stored_witness_is_replayed(folder) -> None:
     found = runner.invoke(app, ["replay", str(path)])
     assert found.exit_code == 1
     assert "index -1 is outside 'a'" in found.output
+    assert "has changed" not in found.output
+
+
+def test_the_kernel_of_a_witness_is_the_stored_one(folder) -> None:
+    source, path = folder / "vf_bad.py", folder / "case.npz"
+    wp.verify(load_module(str(source)).early).witness.save(path)
+    source.write_text(GOOD)
+    os.utime(source, (2**31 - 1, 2**31 - 1))
+    found = runner.invoke(app, ["replay", str(path)])
+    assert found.exit_code == 1
+    assert "index -1 is outside 'a'" in found.output
+    assert "note: the file of the kernel has changed since" in found.output
 
 
 def test_damaged_witnesses_are_refused_in_one_line(folder) -> None:

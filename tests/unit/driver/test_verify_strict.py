@@ -94,3 +94,20 @@ def test_kernels_are_judged_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     a = wp.zeros(3)
     wp.launch(ahead, dim=3, inputs=[a])
     assert (a.list(), len(asked)) == ([1.0] * 3, 1)
+
+
+@wp.kernel(safety="strict")
+def shifted(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+    i = wp.tid()
+    b[i] = a[i] + 1.0
+
+
+def test_of_arrays_that_overlap_it_is_said_which_must_not() -> None:
+    a = wp.zeros(5)
+    wp.launch(shifted, dim=4, inputs=[a[:4], a[:4]])
+    assert a.list() == [1.0] * 4 + [0.0]
+    with pytest.raises(wp.ProofError, match="elements of b are distinct and b and a do not") as e:
+        wp.launch(shifted, dim=4, inputs=[a[:4], a[1:]])
+    assert e.value.codes == ("H0606",)
+    assert "def shifted" in str(e.value)
+    assert a.list() == [1.0] * 4 + [0.0]
