@@ -228,3 +228,16 @@ def test_floats_adapt_on_the_host_as_literals_do_in_kernels() -> None:
     assert wp.vec3h(h, h, h) * 2 == wp.vec3h(2.0, 2.0, 2.0)
     with pytest.raises(wp.TypingError, match="changes their type"):
         wp.vec3i(1, 2, 3) * 0.5
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: wp.identity(3),
+        lambda: wp.identity(n=3, dtype=wp.float64),
+        lambda: wp.cast(1.5, wp.int32),
+    ],
+)
+def test_builtins_of_what_is_known_at_compile_time_are_for_kernels_only(call: Any) -> None:
+    with pytest.raises(wp.LaunchError, match=r"wp\.(identity|cast)\(\) can be called in kernels"):
+        call()
