@@ -83,6 +83,17 @@ def test_links_between_builtins_lead_somewhere() -> None:
                 assert f"\n## {name}\n" in PAGES[f"builtins/{file}"]
 
 
+def test_no_page_leads_to_one_that_the_site_leaves_out() -> None:
+    """``mkdocs build --strict`` lets such links pass."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    left_out = [ROOT / "docs" / p for p in re.findall(r"^exclude_docs: (\S+)$", settings, re.M)]
+    assert left_out
+    for page, text in WRITTEN.items():
+        folder = (ROOT / "docs" / page).parent
+        for target in re.findall(r"\]\(([^)#:]+\.md)", text):
+            assert (folder / target).resolve() not in left_out, f"{page}: {target}"
+
+
 def test_every_public_name_is_in_the_python_reference_once() -> None:
     api = "\n".join(text for path, text in PAGES.items() if path.startswith("api/"))
     shown = re.findall(
