@@ -8,47 +8,24 @@ import io
 import linecache
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from unit.frontend.harness import lower
 
 import heald as wp
+from heald.cli.pages import Block, blocks_of
 from heald.diagnostics import HealdError, Hint
 from heald.ir import check, parse
 from heald.ops import TABLE
 
 ROOT = Path(__file__).parents[2]
 FILE = "example.py"
-FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of a page, with the block right behind it where only blank lines part them."""
-
-    language: str
-    text: str
-    line: int
-    output: str | None
 
 
 def blocks(path: Path) -> list[Block]:
-    """The fenced blocks of a page; a ``text`` block behind a ``python`` or ``wir`` one is its
-    output."""
-    page = path.read_text(encoding="utf-8")
-    found = list(FENCE.finditer(page))
-    out = []
-    for k, match in enumerate(found):
-        language, text = match.groups()
-        following = found[k + 1] if k + 1 < len(found) else None
-        follows = following is not None and not page[match.end() : following.start()].strip()
-        output = None
-        if follows and following is not None and following[1] == "text" and language != "text":
-            output = following[2]
-        out.append(Block(language, text, page.count("\n", 0, match.start()) + 1, output))
-    return out
+    """The fenced blocks of a page."""
+    return blocks_of(path.read_text(encoding="utf-8"))
 
 
 def bless(path: Path, block: Block, text: str) -> None:

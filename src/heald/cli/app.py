@@ -151,7 +151,9 @@ def build(
 
 @app.command()
 def verify(
-    targets: Annotated[list[str], typer.Argument(help="file.py, folder, module, file.py::kernel")],
+    targets: Annotated[
+        list[str], typer.Argument(help="file.py, folder, module, page.md, file.py::kernel")
+    ],
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 on unknown, too.")] = False,
     form: Annotated[str, typer.Option("--format", help=" | ".join(FORMATS))] = "text",
     properties: Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -97,3 +98,27 @@ def _module_name(path: Path) -> str:
     if known is None or (file is not None and Path(file).resolve() == path.resolve()):
         return path.stem
     return f"{path.stem} of {path.parent.resolve()}"
+
+
+def kernels_of(module: ModuleType) -> list[Kernel]:
+    """The kernels that a module defines, each once: by name, in lists and the like, in classes."""
+    found = dict.fromkeys(_reachable(vars(module).values(), module.__name__, set()))
+    own = [k for k in found if getattr(k, "__module__", module.__name__) == module.__name__]
+    return own or list(found)
+
+
+def _reachable(values: Iterable[object], module: str, seen: set[int]) -> Iterator[Kernel]:
+    for value in values:
+        inner: Iterable[object] = ()
+        match value:
+            case Kernel():
+                yield value
+            case list() | tuple() | set() | frozenset():
+                inner = value
+            case dict():
+                inner = value.values()
+            case type() if value.__module__ == module:
+                inner = vars(value).values()
+        if inner and id(value) not in seen:
+            seen.add(id(value))
+            yield from _reachable(list(inner), module, seen)

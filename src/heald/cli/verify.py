@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,8 @@ from rich.progress import Progress
 
 from heald.api.kernel import Kernel
 from heald.cli.accepted import Scope, accept, to_entries
-from heald.cli.dump import load_target
+from heald.cli.dump import kernels_of, load_target
+from heald.cli.pages import SUFFIX, run_page
 from heald.diagnostics import CompileError, HealdError
 from heald.driver import Program
 from heald.driver.cache_store import open_store
@@ -90,12 +91,14 @@ class Outcome:
 
 
 def verify_targets(targets: Sequence[str], properties: Sequence[str], console: Console) -> Outcome:
-    """Verify every kernel of files, folders, modules, or ``file.py::kernel``."""
+    """Verify every kernel of files, folders, modules, Markdown pages, or ``file.py::kernel``."""
     outcome = Outcome()
     wanted = tuple(p for p in PROPERTIES if p in properties) if properties else PROPERTIES
     kernels: list[tuple[str, Kernel]] = []
     for target in targets:
         kernels += _kernels(target, outcome)
+    if not kernels and not outcome.errors:
+        outcome.errors.append(f"{', '.join(targets)}: no kernels")
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("verifying", total=len(kernels))
         for place, kernel in kernels:
@@ -173,45 +176,40 @@ def _kernels(target: str, outcome: Outcome) -> list[tuple[str, Kernel]]:
     found: list[tuple[str, Kernel]] = []
     bad = len(outcome.errors)
     for file in _places(place):
-        try:
-            with redirect_stdout(sys.stderr):  # what a module prints is no part of the report
-                module = load_module(file)
-        except ValueError as error:
-            outcome.errors.append(" ".join(str(error).split()))
-            outcome.skipped.append(Path(file).resolve())
-            continue
-        found += [(file, k) for k in kernels_of(module) if not separator or k.key == name]
-        outcome.scopes.append(Scope(Path(module.__file__ or file).resolve(), name))
+        with redirect_stdout(sys.stderr):  # what a module prints is no part of the report
+            path, kernels, error = _load(file)
+        found += [(file, k) for k in kernels if not separator or k.key == name]
+        if error:
+            outcome.errors.append(" ".join(error.split()))
+            outcome.skipped.append(path)
+        else:
+            outcome.scopes.append(Scope(path, name))
     if Path(place).is_dir():
         outcome.scopes.append(Scope(Path(place).resolve()))
-    if not found and len(outcome.errors) == bad:
+    may_lack = _is_page(place) and not separator  # docs/*.md names pages of all kinds
+    if not found and not may_lack and len(outcome.errors) == bad:
         what = f"no kernel '{name}'" if separator else "no kernels"
         outcome.errors.append(f"{place}: {what}")
     return found
 
 
-def kernels_of(module: ModuleType) -> list[Kernel]:
-    """The kernels that a module defines, each once: by name, in lists and the like, in classes."""
-    found = dict.fromkeys(_reachable(vars(module).values(), module.__name__, set()))
-    own = [k for k in found if getattr(k, "__module__", module.__name__) == module.__name__]
-    return own or list(found)
+def _load(place: str) -> tuple[Path, list[Kernel], str]:
+    """The file behind a module, its kernels, and what ended it before its end."""
+    path = Path(place).resolve()
+    try:
+        if _is_page(place):
+            if not path.is_file():
+                raise ValueError(f"no file '{place}'")
+            page = run_page(Path(place))
+            return path, page.kernels, page.error
+        module = load_module(place)
+    except ValueError as error:
+        return path, [], str(error)
+    return Path(module.__file__ or place).resolve(), kernels_of(module), ""
 
 
-def _reachable(values: Iterable[object], module: str, seen: set[int]) -> Iterator[Kernel]:
-    for value in values:
-        inner: Iterable[object] = ()
-        match value:
-            case Kernel():
-                yield value
-            case list() | tuple() | set() | frozenset():
-                inner = value
-            case dict():
-                inner = value.values()
-            case type() if value.__module__ == module:
-                inner = vars(value).values()
-        if inner and id(value) not in seen:
-            seen.add(id(value))
-            yield from _reachable(list(inner), module, seen)
+def _is_page(place: str) -> bool:
+    return Path(place).suffix == SUFFIX
 
 
 def _places(place: str) -> Iterator[str]:

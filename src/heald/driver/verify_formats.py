@@ -351,9 +351,9 @@ def _escaped(text: str) -> str:
 def to_markdown(reports: Iterable[Report]) -> str:
     """Reports as a table: what is proved, what is asked of the launch, what is open and why.
 
-    Places are left out, so that the table changes with verdicts only.
+    Lines are left out, so that the table changes with verdicts only.
     """
-    lines = ["| kernel | verdict | asks of the launch, or is open |", "|---|---|---|"]
+    lines = ["| kernel | file | verdict | asks of the launch, or is open |", "|---|---|---|---|"]
     for report in reports:
         text = " under ".join(t for t in (report.condition, ", ".join(report.contracts)) if t)
         if not report.proved:
@@ -361,7 +361,9 @@ def to_markdown(reports: Iterable[Report]) -> str:
             texts = [f"{p.name} {p.verdict.value}: {_reasons(p)}" for p in open_]
             texts += dict.fromkeys(f"accepted: {p.accepted}" for p in open_ if p.accepted)
             text = "; ".join(texts)
-        lines.append(f"| `{report.kernel}` | {verdict_words(report)} | {_cell(text)} |")
+        file = _nearby(report.span.file).as_posix() if report.span else ""
+        cells = f"`{report.kernel}`", file, verdict_words(report), text
+        lines.append(f"| {' | '.join(map(_cell, cells))} |")
     return "\n".join(lines)
 
 
