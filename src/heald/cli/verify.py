@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -69,17 +69,26 @@ class Outcome:
         errors: one line each, about targets that could not be verified, and what is accepted.
         scopes: what was looked at.
         skipped: files with kernels that could not be verified.
+        copies: for files that Python imports from elsewhere, the same ones that were asked for.
     """
 
     reports: list[Report] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     scopes: list[Scope] = field(default_factory=list)
     skipped: list[Path] = field(default_factory=list)
+    copies: dict[Path, Path] = field(default_factory=dict)
 
     def settle(self) -> None:
         """Mark what is accepted in pyproject.toml."""
+        self.reports = [self._as_asked(report) for report in self.reports]
         self.reports, errors = accept(self.reports, self.scopes, self.skipped)
         self.errors += errors
+
+    def _as_asked(self, report: Report) -> Report:
+        """The report of a kernel, which names the file that was asked for."""
+        span = report.span
+        asked = self.copies.get(Path(span.file).resolve()) if span else None
+        return replace(report, span=replace(span, file=str(asked))) if span and asked else report
 
     def exit_code(self, *, strict: bool) -> int:
         """0: nothing wrong, 1: something refuted (or, if strict, open), 2: errors."""
@@ -177,7 +186,7 @@ def _kernels(target: str, outcome: Outcome) -> list[tuple[str, Kernel]]:
     bad = len(outcome.errors)
     for file in _places(place):
         with redirect_stdout(sys.stderr):  # what a module prints is no part of the report
-            path, kernels, error = _load(file)
+            path, kernels, error = _load(file, outcome)
         found += [(file, k) for k in kernels if not separator or k.key == name]
         if error:
             outcome.errors.append(" ".join(error.split()))
@@ -193,7 +202,7 @@ def _kernels(target: str, outcome: Outcome) -> list[tuple[str, Kernel]]:
     return found
 
 
-def _load(place: str) -> tuple[Path, list[Kernel], str]:
+def _load(place: str, outcome: Outcome) -> tuple[Path, list[Kernel], str]:
     """The file behind a module, its kernels, and what ended it before its end."""
     path = Path(place).resolve()
     try:
@@ -203,9 +212,31 @@ def _load(place: str) -> tuple[Path, list[Kernel], str]:
             page = run_page(Path(place))
             return path, page.kernels, page.error
         module = load_module(place)
+        imported = Path(module.__file__ or place).resolve()
+        if path.is_file() and imported != path:
+            _hold_same(path, imported, module.__name__)
+            outcome.copies[imported] = path
     except ValueError as error:
         return path, [], str(error)
-    return Path(module.__file__ or place).resolve(), kernels_of(module), ""
+    return path if path.is_file() else imported, kernels_of(module), ""
+
+
+def _hold_same(asked: Path, imported: Path, name: str) -> None:
+    """Hold the package of a file to the one that Python has imported instead.
+
+    Raises:
+        ValueError: files differ, so that judging one says nothing of the other.
+    """
+    depth = name.count(".") + (asked.name == "__init__.py")
+    ours, others = asked.parents[depth - 1], imported.parents[depth - 1]
+    for file in sorted(ours.rglob("*.py")):
+        other = others / file.relative_to(ours)
+        if not other.is_file() or other.read_bytes() != file.read_bytes():
+            raise ValueError(
+                f"'{asked}' is not what Python imports as '{name}': that is '{imported}', "
+                f"and '{other}' differs; put the folder above '{ours}' into PYTHONPATH, or "
+                "install it with pip install -e"
+            )
 
 
 def _is_page(place: str) -> bool:

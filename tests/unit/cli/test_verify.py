@@ -306,6 +306,31 @@ def test_files_of_packages_are_imported_as_such(folder, monkeypatch) -> None:
     shutil.rmtree(package)
 
 
+def test_a_copy_that_python_imports_instead_must_be_the_same(tmp_path, monkeypatch) -> None:
+    for place in ("installed", "sources"):
+        package = tmp_path / place / "vf_twice"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "helpers.py").write_text("scale = 2.0\n")
+        (package / "kernels.py").write_text(BAD)
+    monkeypatch.syspath_prepend(tmp_path / "installed")
+    installed = load_module(str(tmp_path / "installed" / "vf_twice" / "kernels.py"))
+    asked = tmp_path / "sources" / "vf_twice" / "kernels.py"
+    (tmp_path / "sources" / "pyproject.toml").write_text(
+        "[[tool.heald.verify.accepted]]\nkernel = 'vf_twice/kernels.py::early'\n"
+        "property = 'bounds'\nverdict = 'refuted'\nreason = 'a test'\n"
+    )
+    assert load_module(str(asked)) is installed
+    outcome = verify_targets([str(asked)], ["bounds"], Console())
+    assert (outcome.errors, outcome.exit_code(strict=True)) == ([], 0)
+    assert [report.span.file for report in outcome.reports] == [str(asked)]
+    (asked.parent / "helpers.py").write_text("scale = 3.0\n")
+    changed = verify_targets([str(asked)], ["bounds"], Console())
+    (error,) = changed.errors
+    assert "is not what Python imports as 'vf_twice.kernels'" in error
+    assert (changed.reports, changed.exit_code(strict=False)) == ([], 2)
+
+
 def test_modules_are_found_where_the_command_runs(tmp_path, monkeypatch) -> None:
     package = tmp_path / "vf_here"
     package.mkdir()
