@@ -230,14 +230,29 @@ def test_floats_adapt_on_the_host_as_literals_do_in_kernels() -> None:
         wp.vec3i(1, 2, 3) * 0.5
 
 
+def test_builtins_of_what_is_known_at_compile_time_are_called_by_python_too() -> None:
+    assert wp.identity(2) == wp.mat22(1.0, 0.0, 0.0, 1.0)
+    assert (wp.identity(n=1, dtype=wp.float64).dtype, wp.identity(1)[0, 0]) == (wp.float64, 1.0)
+    assert wp.quat_identity(dtype=wp.float64).dtype is wp.float64
+    assert wp.transform_identity(wp.float64).q == wp.quat_identity(wp.float64)
+    assert wp.cast(1.5, wp.int32) == 0x3FC00000
+    assert wp.cast(a=wp.vec2(1.0, -0.0), dtype=wp.vec2i) == wp.vec2i(0x3F800000, -(2**31))
+
+
 @pytest.mark.parametrize(
-    "call",
+    ("call", "why"),
     [
-        lambda: wp.identity(3),
-        lambda: wp.identity(n=3, dtype=wp.float64),
-        lambda: wp.cast(1.5, wp.int32),
+        (lambda: wp.identity(0), "not 0 x 0"),
+        (lambda: wp.identity(True), "not True x True"),
+        (lambda: wp.identity(100), "not 100 x 100"),
+        (lambda: wp.identity(2.5), "'float' object cannot be interpreted"),
+        (lambda: wp.identity([3]), "unhashable"),
+        (wp.identity, "no parameters for"),
+        (lambda: wp.cast(1.0, wp.int64), "numbers of one size"),
+        (lambda: wp.cast(1.0), "no parameters for"),
     ],
 )
-def test_builtins_of_what_is_known_at_compile_time_are_for_kernels_only(call: Any) -> None:
-    with pytest.raises(wp.LaunchError, match=r"wp\.(identity|cast)\(\) can be called in kernels"):
+def test_what_they_do_not_take_is_refused_with_what_they_do(call: Any, why: str) -> None:
+    with pytest.raises(TypingError, match=why) as refused:
         call()
+    assert "it accepts" in str(refused.value)

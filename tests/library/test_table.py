@@ -45,8 +45,7 @@ def test_overloads_of_all_topics_are_one_builtin() -> None:
 def test_every_builtin_has_a_text_and_an_example(name: str) -> None:
     first = load_topics()[name].records[0]
     assert re.match(r"\S.*", first.doc), f"{name}: the first overload carries the text for all"
-    if name not in ("identity", "cast"):  # arguments known at compile time: not from Python
-        assert f"wp.{name}(" in first.doc.partition(">>>")[2]
+    assert f"wp.{name}(" in first.doc.partition(">>>")[2]
 
 
 @pytest.mark.parametrize(("name", "record"), OVERLOADS, ids=lambda v: getattr(v, "name", ""))

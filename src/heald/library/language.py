@@ -7,6 +7,7 @@ from heald.types import (
     BY_NAME,
     FLOAT,
     INT,
+    MAX_LEAVES,
     SCALAR,
     Anything,
     Array,
@@ -65,9 +66,18 @@ def Vec(dtype: Any, length: Any) -> Pattern:  # noqa: N802 - reads as the type t
 
 
 def Mat(dtype: Any, rows: Any, cols: Any) -> Pattern:  # noqa: N802
-    """A matrix type, or the pattern of one where something is generic."""
+    """A matrix type, or the pattern of one where something is generic.
+
+    Raises:
+        ValueError: no matrix has that many components.
+    """
     t = as_type(dtype)
     if isinstance(t, ScalarType) and isinstance(rows, int) and isinstance(cols, int):
+        if (
+            bool in (type(rows), type(cols))
+            or not 1 <= min(rows, cols) <= rows * cols <= MAX_LEAVES
+        ):
+            raise ValueError(f"a matrix has 1 to {MAX_LEAVES} components, not {rows} x {cols}")
         return Matrix(t, rows, cols)
     return MatrixPattern(t, rows, cols)
 

@@ -151,9 +151,12 @@ def get_diag(mat: Mat(Scalar, N, N)) -> Vec(Scalar, N):
 
 @builtin(group=GROUP, accuracy=Exact())
 def identity(n, dtype=float32):
-    """The ``n`` by ``n`` matrix with ones on the diagonal, in kernels: ``wp.identity(n=3)``.
+    """The ``n`` by ``n`` matrix with ones on the diagonal.
 
-    ``n`` and ``dtype`` are known at compile time.
+    In kernels ``n`` and ``dtype`` are known at compile time.
+
+    >>> wp.identity(n=2)
+    mat22f([[1.0, 0.0], [0.0, 1.0]])
     """
     y = static(Mat(dtype, n, n))()
     for i in static(range(n)):

@@ -258,11 +258,13 @@ def bit_count(x: Int) -> int32:
 
 @builtin(group=GROUP, accuracy=Exact())
 def cast(a: Scalar, dtype) -> Anything:
-    """The bits of ``a`` read as the type ``dtype`` of the same size, in kernels:
-    ``wp.cast(x, wp.float32)``.
+    """The bits of ``a`` read as the type ``dtype`` of the same size.
 
     Vectors become vectors of equal length and matrices matrices of equal shape, component by
-    component.  ``dtype`` is known at compile time.
+    component.  In kernels ``dtype`` is known at compile time.
+
+    >>> wp.cast(wp.float32(1.0), wp.int32)
+    1065353216
     """
     return m.bitcast(a, dtype)
 
