@@ -307,7 +307,8 @@ class array(ArrayMemory):  # noqa: N801 - the name that users know
         """Copy from an array, or from anything an array can be made of, of the same shape.
 
         Raises:
-            TypingError: it does not make elements of this type (H0712).
+            TypingError: it does not make elements of this type, or lists a number that they cannot
+                hold (H0712).
             LaunchError: another shape (H0711), or this array is read-only (H0705).
         """
         self._check_writable()
@@ -318,7 +319,7 @@ class array(ArrayMemory):  # noqa: N801 - the name that users know
                 )
             self._copy(source)
             return self
-        given = _read(source, self._element, None)
+        given = _read(source, self._element, None, convert=False)
         if given.shape != self._shape:
             raise bad_shape(
                 f"an array of shape {self._shape} cannot be assigned data of shape {given.shape}",
@@ -498,7 +499,9 @@ def make_foreign(memory: ForeignArray) -> array:
     )
 
 
-def _read(data: Any, element: Element | None, shape: tuple[int, ...] | None) -> Elements:
+def _read(
+    data: Any, element: Element | None, shape: tuple[int, ...] | None, *, convert: bool = True
+) -> Elements:
     if isinstance(getattr(type(data), "element_type", None), property) and not isinstance(
         data, array
     ):
@@ -506,7 +509,7 @@ def _read(data: Any, element: Element | None, shape: tuple[int, ...] | None) -> 
     if is_on_gpu(data):
         data = make_foreign(adopt(data, None))
     if not isinstance(data, array):
-        return read_data(data, element, shape)
+        return read_data(data, element, shape, convert=convert)
     if element is not None and element is not data._element:
         return read_data(data.numpy(), element, shape)
     values = data.carriers()

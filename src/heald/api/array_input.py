@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from heald.types import (
     b1,
     bf16,
     f32,
+    fits,
     i32,
     leaves,
     numpy_dtype,
@@ -149,12 +151,15 @@ def read_only_error(what: str) -> Diagnostic:
     )
 
 
-def read_data(data: Any, element: Element | None, shape: tuple[int, ...] | None) -> Elements:
+def read_data(
+    data: Any, element: Element | None, shape: tuple[int, ...] | None, *, convert: bool = True
+) -> Elements:
     """The elements that ``data`` means.
 
     Without ``element`` Python floats become float32, Python ints int32, and everything that has a
     type keeps it.  Numbers for vectors and the like have their axes last, or in groups along the
-    last axis.
+    last axis.  A list of numbers is rounded or cut only where ``element`` was named to ``convert``
+    it.
 
     Raises:
         TypingError: no numbers, or numbers that do not fit (H0712).
@@ -167,8 +172,11 @@ def read_data(data: Any, element: Element | None, shape: tuple[int, ...] | None)
         if element is None:
             element = _own_type(data, leaf_types)
         source = _to_numpy(data, leaf_types)
+        convert = convert and element is not None
         if element is None:
             element = _infer(source, leaf_types)
+        if not convert:
+            _refuse_losses(data, source, element, leaf_types)
         if source.dtype.kind == "f" and isinstance(data, (list, tuple)):
             source = _exact(data, source, element)
         values = cast_elements(source, element)
@@ -432,6 +440,32 @@ def _exact(data: Any, source: NDArray, element: Element) -> NDArray:
         if not t.lowest <= number <= t.highest:
             raise misfit(numbers, at, f"{t.public} holds {t.lowest} to {t.highest}")
     return np.array(whole, t.carrier).reshape(source.shape)
+
+
+def _refuse_losses(data: Any, source: NDArray, element: Element, leaf_types: set[type]) -> None:
+    """Refuse numbers of a list that an element cannot hold, though it may round floats: as a single
+    number is refused where it is assigned."""
+    t = leaves(element)[0]
+    if not isinstance(t, Scalar) or t is b1 or source.dtype.kind not in "iuf" or not source.size:
+        return
+    if isinstance(data, np.ndarray) or not any(issubclass(x, Number) for x in leaf_types):
+        return
+    if t.is_integer:
+        cut = np.isfinite(source) & (source != np.trunc(source))
+        if cut.any():
+            why = f"{t.public} has no fractions"
+            raise misfit(source, int(np.argmax(cut)), why, "cut it off where that will do, int(x)")
+        return
+    digits = 8 if t is bf16 else np.finfo(t.carrier).nmant + 1
+    whole = any(issubclass(x, Integral) for x in leaf_types)
+    if not whole or np.all(np.abs(source.astype(np.float64)) < 2.0**digits):
+        return
+    numbers = np.array(data, dtype=object)
+    for at, number in enumerate(numbers.ravel()):
+        integer = integer_of(number)
+        if integer is not None and not fits(integer, t):
+            why = f"{t.public} cannot hold this integer exactly"
+            raise misfit(numbers, at, why, f"write {float(integer)!r} where a rounded one will do")
 
 
 def _infer(source: NDArray, leaf_types: set[type]) -> Element:

@@ -166,7 +166,12 @@ def _check_overflow(source: NDArray, result: NDArray, t: Scalar) -> None:
         raise misfit(source, int(np.argmax(infinite)), f"that is beyond the largest {t.public}")
 
 
-def misfit(source: NDArray, at: int, why: str) -> TypingError:
+def misfit(
+    source: NDArray,
+    at: int,
+    why: str,
+    hint: str = "choose a wider dtype, or narrow the data yourself with `astype`",
+) -> TypingError:
     """The refusal of one number of an array, which is at ``at`` in row-major order."""
     place = [int(k) for k in np.unravel_index(at, source.shape)]
     where = f"element {place if len(place) > 1 else place[0]}" if place else "the number"
@@ -174,6 +179,6 @@ def misfit(source: NDArray, at: int, why: str) -> TypingError:
         Diagnostic(
             "H0712",
             f"{where} of the data is {source.flat[at]!s}; {why}",
-            hint="choose a wider dtype, or narrow the data yourself with `astype`",
+            hint=hint,
         )
     )

@@ -200,9 +200,13 @@ def copy(
     if not (start or first or length) and dest.shape == src.shape:
         dest.assign(src)
         return
-    length = length or src.size - first
+    for name, number in (("dest_offset", start), ("src_offset", first), ("count", length)):
+        if number < 0:
+            sizes = f"src has {src.size} elements, dest has {dest.size}"
+            raise bad_shape(f"{name}={number} is negative; {sizes}")
+    length = length or max(src.size - first, 0)
     for a, offset, role in ((dest, start, "dest"), (src, first, "src")):
-        if offset < 0 or length < 0 or offset + length > a.size:
+        if offset + length > a.size:
             raise bad_shape(
                 f"copy of {length} elements from number {first} of src (shape {src.shape}) to "
                 f"number {start} of dest (shape {dest.shape}): {role} has {a.size}"

@@ -614,13 +614,59 @@ def test_a_pointer_is_an_address():
 def test_integers_beyond_floats_are_not_rounded(data, element, expected):
     made = array(data, element)
     assert made.numpy().tolist() == expected
-    assert made.fill_(7).assign(data).numpy().tolist() == expected
+    if any(x % 1 for x in made.numpy().ravel() - np.array(data, object).ravel()):
+        with refused("H0712.*has no fractions"):
+            made.assign(data)
+    else:
+        assert made.fill_(7).assign(data).numpy().tolist() == expected
 
 
 @pytest.mark.parametrize("data", [[2**64 - 1, -1], [2**64 - 1, 0.5, -1], [2**53 + 1, -1, 0.5]])
 def test_the_integer_that_does_not_fit_is_named(data):
     with refused(rf"H0712.*element {data.index(-1)} of the data is -1; uint64"):
         array(data, types.u64)
+
+
+@pytest.mark.parametrize(
+    ("t", "held", "lost"),
+    [
+        (types.f16, [2048, 2050, 0.5], 2049),
+        (types.bf16, [256, 258], -257),
+        (types.f32, [2**24, 2**24 + 2, 0.5, True], 2**24 + 1),
+        (types.f32, [float("inf")], np.int64(2**24 + 1)),
+        (types.f32, [], 2**64 - 1),
+        (types.f64, [2**53, 2**60, 0.1], 2**53 + 1),
+        (types.i8, [1, 2.0, np.float32(3)], 1.5),
+        (types.i64, [-(2**63)], 0.5),
+        (types.u64, [2**64 - 1], np.float16(0.5)),
+    ],
+    ids=named,
+)
+def test_lists_are_assigned_without_loss(t, held, lost):
+    made = zeros((2, len(held) + 1), dtype=t)
+    made[0, 1:] = held
+    assert made[0].list() == [0, *held]
+    made.zero_()
+    with refused(rf"H0712.*of the data is {lost}; {t.public} (cannot hold|has no)"):
+        made[0] = [*held, lost]
+    with refused(rf"H0712.*element \[0, {len(held)}\] of the data"):
+        made[:1].assign([[*held, lost]])
+    with refused("H020[12]"):
+        made[0, 0] = lost
+    assert not any(made.list())
+    assert array([*held, lost], dtype=t)[-1] != lost  # who names a dtype has it converted
+
+
+def test_arrays_are_converted_where_they_are_assigned():
+    made = zeros(2).assign(np.array([2**24 + 1, 1]))
+    assert made.assign(array([2**24 + 1, 1])).list() == [2.0**24, 1.0]
+    assert zeros(2, dtype=int).assign(np.array([1.5, -1.5])).list() == [1, -1]
+
+
+def test_lists_of_integers_and_floats_lose_none():
+    assert array([2**24, 0.5]).list() == [2.0**24, 0.5]
+    with refused(r"(?s)H0712.*element \[1, 0\].* 16777217; float32 cannot hold.*write 16777217\.0"):
+        array([[0.5, 0.5], [2**24 + 1, 1.5]])
 
 
 def test_integers_never_become_floats_unasked():

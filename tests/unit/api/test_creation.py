@@ -155,11 +155,11 @@ def test_copy_of_a_range():
     ("offsets", "role"),
     [
         ({"dest_offset": 4, "count": 3}, "dest"),
-        ({"src_offset": 7}, "dest|src"),
-        ({"count": 7}, "dest"),
-        ({"dest_offset": -1}, "dest"),
-        ({"src_offset": -1, "count": 2}, "src"),
-        ({"count": -2}, "dest"),
+        ({"src_offset": 7}, "from number 7 of src .* src has 6"),
+        ({"count": 7}, "copy of 7 elements .* dest has 6"),
+        ({"dest_offset": -1}, "dest_offset=-1 is negative; src has 6 elements, dest has 6"),
+        ({"src_offset": -1, "count": 2}, "src_offset=-1 is negative"),
+        ({"count": -2}, "count=-2 is negative"),
     ],
 )
 def test_copy_stays_inside(offsets, role):
