@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from threading import Lock
 from typing import Any
 
 from heald.api.adapt import adapt_argument, adapt_arguments, find_program
@@ -25,6 +24,7 @@ from heald.driver import (
     misaligned,
     replay_of,
 )
+from heald.forks import ForkSafeLock
 from heald.runtime import Device, check_dims, packer_of
 from heald.runtime.cuda import CHOSEN, Stream, current_stream, entry_queue, other_device
 
@@ -86,7 +86,7 @@ class Launch:
         self._alias = device.alias
         self.device = device
         self.block_dim = block_dim
-        self._lock = Lock()
+        self._lock = ForkSafeLock()
         self._state = self._bind(dims, tuple(arguments))
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from threading import Lock
 from types import FunctionType
 from typing import Any
 
@@ -14,6 +13,7 @@ from heald.api.settings import Settings
 from heald.config import config
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.driver import Entry, Program, compile_program, report_changes
+from heald.forks import ForkSafeLock
 from heald.frontend import Options, captured_tables, parameter_patterns, remember
 from heald.runtime import CPU, current_device
 from heald.types import Pattern, Type, as_type, i32, i64, usual_type
@@ -92,7 +92,7 @@ class Kernel:
         self.tables: tuple[Any, ...] = ()
         self._compile = compile_for
         self._programs: dict[Key, Program] = {}
-        self._lock = Lock()
+        self._lock = ForkSafeLock()
 
     def __reduce__(self) -> str:
         """A kernel is copied and pickled by its name, as functions are."""

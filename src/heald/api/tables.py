@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from heald.api.array import array
 from heald.diagnostics import Diagnostic, LaunchError
+from heald.forks import ForkSafeLock
 from heald.runtime import Device
 from heald.types import Array, Scalar, as_concrete
 
@@ -36,7 +36,7 @@ class Table:
         self._type = Array(scalar, values.ndim)
         self._host: array = array(np.array(values, order="C"), device="cpu")
         self._copies: dict[Device, array] = {}
-        self._lock = Lock()
+        self._lock = ForkSafeLock()
         self.shape = values.shape
         self.dtype = self._host.dtype
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextvars
 import gc
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from heald.diagnostics import CompileError, Diagnostic, Span
+from heald.forks import ForkSafeLock
 
 if TYPE_CHECKING:
     from heald.ir import Kernel
@@ -24,7 +26,7 @@ _FRAMES = 50_000
 """Python frames that it holds, with 5 KiB for each that C code lies below."""
 _SHALLOW = 40
 """Regions in each other that any stack has room for."""
-_LOCK = threading.Lock()
+_LOCK = ForkSafeLock()
 
 
 class _DeepThread(threading.Thread):
@@ -59,13 +61,13 @@ def deeply(make: Callable[[], T], name: str, span: Span | None = None) -> T:
         CompileError: the larger stack is too small, too (H0101).
     """
     try:
-        with _no_collector():
+        with _COLLECTOR.held():
             return make()
     except RecursionError:
         if isinstance(threading.current_thread(), _DeepThread):
             raise  # to the thread that waits for this one
     try:
-        with _no_collector():
+        with _COLLECTOR.held():
             return with_room(make)
     except RecursionError:
         message = f"'{name}' has an expression or a block that is nested too deep"
@@ -73,20 +75,43 @@ def deeply(make: Callable[[], T], name: str, span: Span | None = None) -> T:
         raise CompileError(Diagnostic("H0101", message, span, hint=hint)) from None
 
 
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Without collections of garbage, which visit every object of the process and find none here.
+class _Collector:
+    """Python's collector of garbage, off while any thread compiles.
 
-    A compilation makes hundreds of thousands of objects and hardly a cycle, so what is not needed
-    goes by its count of references.  Where two threads meet, the first one in turns it on again.
+    It visits every object of the process and would find none here: a compilation makes hundreds of
+    thousands of objects and hardly a cycle, so what is not needed goes by its count of references.
     """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
+
+    def __init__(self) -> None:
+        self._lock = ForkSafeLock()
+        self._steps = 0
+        self._was_on = False
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """For a step of a compilation."""
+        with self._lock:
+            if not self._steps:
+                self._was_on = gc.isenabled()
+                gc.disable()
+            self._steps += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._steps -= 1
+                if not self._steps and self._was_on:
+                    gc.enable()
+
+    def let_go(self) -> None:
+        """In a forked child, which has none of the threads that compiled."""
+        if self._steps and self._was_on:
             gc.enable()
+        self._steps = 0
+
+
+_COLLECTOR = _Collector()
+os.register_at_fork(after_in_child=_COLLECTOR.let_go)
 
 
 def is_deep(kernel: Kernel) -> bool:

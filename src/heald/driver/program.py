@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
-from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +33,7 @@ from heald.driver.gpu import (
 )
 from heald.driver.hints import add_making_time
 from heald.driver.prints import print_records
+from heald.forks import ForkSafeLock
 from heald.runtime import (
     CPU,
     Device,
@@ -116,7 +116,7 @@ class Program:
         self._gpu_variants: dict[tuple[str, Choice], GpuVariant] = {}
         self._gate: StrictGate | None = None
         self._requirements: Requirements | None = None
-        self._lock = Lock()
+        self._lock = ForkSafeLock()
 
     @property
     def wir(self) -> Kernel:

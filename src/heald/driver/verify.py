@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from threading import Lock
 from typing import Protocol
 
 from heald.artifact import Symbol
@@ -29,6 +28,7 @@ from heald.driver.verify_text import (
     describe_proof,
 )
 from heald.driver.witness import Witness
+from heald.forks import ForkSafeLock
 from heald.ir import MAX_RANK, Kernel, code_hash
 from heald.proof import (
     PROPERTIES,
@@ -64,7 +64,7 @@ class Cache(Protocol):
 
 _ANSWERS_CACHE: dict[str, Proof] = {}
 _WORKER_CACHE: list[Worker] = []
-_LOCK = Lock()
+_LOCK = ForkSafeLock()
 
 
 def ask(request: Request, *, store: Cache | None = None, process: bool = True) -> Proof:

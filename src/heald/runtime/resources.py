@@ -12,13 +12,13 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from heald.artifact import abi
 from heald.diagnostics import DeviceError, Diagnostic, InternalError
+from heald.forks import ForkSafeLock
 from heald.runtime.device import CPU, SIM, Device
 from heald.runtime.memory import Allocation, allocate
 
@@ -101,7 +101,7 @@ class ResourceTable:
         self._snapshot = Snapshot(capacity)
         self._generations = [1] * capacity
         self._free = list(range(capacity - 1, -1, -1))
-        self._lock = Lock()
+        self._lock = ForkSafeLock()
         self._released: deque[int] = deque()
 
     def register(

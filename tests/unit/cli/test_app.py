@@ -1,6 +1,7 @@
 """The ``heald`` command, run as users run it but in this process."""
 
 import io
+import subprocess
 import sys
 from pathlib import Path
 
@@ -51,6 +52,13 @@ def run(*args):
 @pytest.mark.parametrize("spelling", ["version", "--version"])
 def test_version(spelling):
     assert run(spelling).output.strip() == __import__("heald").__version__
+
+
+def test_the_module_is_the_script():
+    done = subprocess.run(
+        [sys.executable, "-m", "heald", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == __import__("heald").__version__
 
 
 @pytest.mark.parametrize("spelling", ["version", "--version"])
