@@ -8,6 +8,7 @@ capsule is set right on the way out and in.  The layout of a capsule is that of 
 from __future__ import annotations
 
 import ctypes
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -160,7 +161,16 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
         raise TypingError(
             Diagnostic("H0712", message, notes=(Note(f"numpy says: {error}"),))
         ) from None
+    _pin(source)
     return _share(values, element, bf16 if is_bfloat else None)
+
+
+def _pin(source: Any) -> None:
+    """Keep torch from freeing memory that we share, as ``t.resize_()`` does to those who have it
+    by DLPack; for a storage that numpy shares torch refuses."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(source, torch.Tensor):
+        torch.empty(0, dtype=torch.uint8).set_(source.untyped_storage()).numpy()
 
 
 def _capsule_of(source: Any) -> Any:

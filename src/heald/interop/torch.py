@@ -132,8 +132,11 @@ def from_torch(
     if t.device.type not in ("cpu", "cuda"):
         message = f"the tensor is on '{t.device}', arrays are on 'cpu' or 'cuda'"
         raise LaunchError(Diagnostic("H0704", message, hint="move it first, t.cpu()"))
-    if t.layout is not torch.strided or t.is_conj() or t.is_neg():
+    if t.layout is not torch.strided:
         raise LaunchError(Diagnostic("H0711", f"a tensor with layout {t.layout} is not dense"))
+    if t.is_conj() or t.is_neg():
+        message = "the memory of the tensor holds its numbers with another sign"
+        raise LaunchError(Diagnostic("H0711", message, hint="copy it first, t.resolve_neg()"))
     scalar = dtype_from_torch(t.dtype)
     values = t.detach()
     if values.is_cuda:

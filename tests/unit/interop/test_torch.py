@@ -83,6 +83,17 @@ def test_memory_lives_as_long_as_either_side(torch):
     assert junk
 
 
+@pytest.mark.parametrize("share", [wp.from_torch, wp.from_dlpack])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "bool"])
+def test_torch_does_not_free_memory_that_is_shared(torch, share, dtype):
+    tensor = torch.ones(1000, dtype=getattr(torch, dtype))
+    a = share(tensor[3:5])
+    for free in (lambda: tensor.resize_(10**6), lambda: tensor.untyped_storage().resize_(0)):
+        with pytest.raises(RuntimeError, match="not resizable"):
+            free()
+    assert a.list() == [1, 1]
+
+
 def test_gradients_are_not_lost_in_silence(torch):
     tensor = torch.ones(3, requires_grad=True)
     with refused("H0716", "detach"):
@@ -104,6 +115,8 @@ def test_what_does_not_fit_is_refused(torch):
         wp.from_torch(torch.zeros(3, device="meta"))
     with refused("H0711", "not dense"):
         wp.from_torch(torch.zeros(3, 3).to_sparse())
+    with refused("H0711", "another sign.*resolve_neg"):
+        wp.from_torch(torch.ones(3, dtype=torch.complex64).conj().imag)
     with refused("H0712", "float32"):
         wp.from_torch(torch.zeros(3), dtype=wp.float64)
     x = np.zeros(3, np.float32)
