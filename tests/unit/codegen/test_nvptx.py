@@ -61,6 +61,12 @@ def check_exact(text: str) -> None:
     assert ".extern" not in text
 
 
+def check_spaces(text: str) -> None:
+    """Every access of the kernel says which memory it means; others cost a look at the address."""
+    kernel = text[text.index(".entry") : text.index("$L__func_end0")]
+    assert not re.search(r"\s(ld|st|atom|red)(\.volatile|\.relaxed\.\w+)?\.(b|u|s|f|v)\d", kernel)
+
+
 @needs_ptxas
 @pytest.mark.parametrize("name", NAMES)
 def test_ptxas_takes_the_corpus(name: str, tmp_path: Path) -> None:
@@ -71,6 +77,7 @@ def test_ptxas_takes_the_corpus(name: str, tmp_path: Path) -> None:
     texts = [ptx_text(kernel, entry="k", wide=widen_for_gpu(kernel)) for kernel in lowered_]
     for text in texts:
         check_exact(text)
+        check_spaces(text)
     assemble(texts, tmp_path)
 
 

@@ -19,7 +19,7 @@ from heald.codegen.wide import groups
 from heald.codegen.wide.body import WideBody
 from heald.codegen.wide.bounds import bounds_of, fault_words, lanes_inside
 from heald.codegen.wide.checks import checked, record
-from heald.codegen.wide.places import Access, first_address, lane_addresses
+from heald.codegen.wide.places import Access, first_address, lane_addresses, lane_places
 from heald.ir import ATOMICS, Op
 from heald.passes.coalesce import is_commutative
 from heald.passes.facts import is_guarded
@@ -97,6 +97,8 @@ def _scattered(body: WideBody, group: Sequence[Op], access: Access) -> list[str]
         elif step is not None and body.mask is None:
             place = first_address(body, access, offset)
             found += _move_evenly(body, op, scalar, place, step + size)
+        elif body.gpu:
+            found += _move_singly(body, op, scalar, lane_places(body, access, offset, size))
         else:
             found += _move_each(body, op, scalar, lane_addresses(body, access, offset, size))
     return found
@@ -152,8 +154,6 @@ def _move_dense(body: WideBody, op: Op, t: Scalar, place: str) -> list[str]:
 
 def _move_each(body: WideBody, op: Op, t: Scalar, places: str) -> list[str]:
     """Gather or scatter."""
-    if body.gpu:  # which have no instruction for it
-        return _move_singly(body, op, t, _lane_names(body, places))
     w, width, more = body.writer, body.width, body.notes(op.operands[0])
     whole, pointers = f"<{width} x {memory_type(t)}>", f"<{width} x ptr>"
     name = f"v{width}{groups.suffix(t)}.v{width}p0"
@@ -166,12 +166,6 @@ def _move_each(body: WideBody, op: Op, t: Scalar, places: str) -> list[str]:
     arguments = f"{whole} {value}, {pointers} {places}, i32 1, {mask}"
     w.do(f"call void @llvm.masked.scatter.{name}({arguments}){more}")
     return []
-
-
-def _lane_names(body: WideBody, pointers: str) -> list[str]:
-    whole = f"<{body.width} x ptr>"
-    lanes = range(body.width)
-    return [body.writer.ins(f"extractelement {whole} {pointers}, i64 {lane}") for lane in lanes]
 
 
 def pinned(body: WideBody, op: Op, t: Scalar, name: str) -> str:
@@ -293,12 +287,16 @@ def _update_lanes(body: WideBody, op: Op, access: Access) -> None:
     w = body.writer
     scalar, offset = element(op)
     shared = access.is_shared_address(body)
-    place = first_address(body, access, offset) if shared else lane_addresses(body, access, offset)
-    value = body.vector(op.operands[-1])
     if body.gpu:
-        places = [place] * body.width if shared else _lane_names(body, place)
+        places = (
+            [first_address(body, access, offset)] * body.width
+            if shared
+            else lane_places(body, access, offset)
+        )
         _update_singly(body, op, scalar, places)
         return
+    place = first_address(body, access, offset) if shared else lane_addresses(body, access, offset)
+    value = body.vector(op.operands[-1])
     every = -1 if body.width == 64 else (1 << body.width) - 1
     bits = str(every) if body.mask is None else body.bits_of(body.mask)
     before = w.block

@@ -76,34 +76,37 @@ def lane_addresses(body: WideBody, access: Access, offset: int, lane_bytes: int 
     lies behind that of the lane before, besides the index.
     """
     w = body.writer
-    narrow = access.array in body.compact
-    shared, varying = [], []
-    for value, stride in zip(access.index, access.names.strides, strict=True):
-        if body.is_uniform(value) and not body.is_ragged(access.array):
-            position = body.position(value)
-            if position != "0":
-                shared.append(w.ins(f"mul i64 {position}, {stride}"))
-        else:
-            varying.append((value, stride))
+    shared, varying = _terms(body, access)
     if body.has_lane_pointers(access.array):
         steps = [body.spread("i64", term) for term in shared]
         if lane_bytes:
             steps.append(lane_constants("i64", [k * lane_bytes for k in range(body.width)]))
         return _from_pointers(body, access, varying, steps, offset)
     base = moved(body, access.names.pointer, shared, offset)
-    whole = f"<{body.width} x {'i32' if narrow else 'i64'}>"
+    narrow = access.array in body.compact
     if narrow and len(varying) == 1 and not lane_bytes and int_or_none(varying[0][1]) in _SCALES:
-        position = w.ins(f"sext {whole} {_narrow(body, varying[0][0])} to <{body.width} x i64>")
+        kind = f"<{body.width} x i32> {_narrow(body, varying[0][0])}"
+        position = w.ins(f"sext {kind} to <{body.width} x i64>")
         unit = f"i{8 * int(varying[0][1])}"
         return w.ins(f"getelementptr {unit}, ptr {base}, <{body.width} x i64> {position}")
-    terms = [_scaled(body, value, stride, narrow) for value, stride in varying]
-    if lane_bytes:
-        kind = "i32" if narrow else "i64"
-        terms.append(lane_constants(kind, [k * lane_bytes for k in range(body.width)]))
-    total = reduce(lambda a, b: w.ins(f"add {whole} {a}, {b}"), terms)
-    if narrow:
-        total = w.ins(f"sext {whole} {total} to <{body.width} x i64>")
+    total = _summed(body, access, varying, lane_bytes)
     return w.ins(f"getelementptr i8, ptr {base}, <{body.width} x i64> {total}")
+
+
+def lane_places(body: WideBody, access: Access, offset: int, lane_bytes: int = 0) -> list[str]:
+    """The same addresses one by one, for processors that do not gather.
+
+    LLVM knows of each in which memory it lies, as it does not of vectors of pointers.
+    """
+    w, lanes = body.writer, range(body.width)
+    if body.has_lane_pointers(access.array):
+        pointers = lane_addresses(body, access, offset, lane_bytes)
+        return [w.ins(f"extractelement <{body.width} x ptr> {pointers}, i64 {k}") for k in lanes]
+    shared, varying = _terms(body, access)
+    base = moved(body, access.names.pointer, shared, offset)
+    total = _summed(body, access, varying, lane_bytes)
+    steps = [w.ins(f"extractelement <{body.width} x i64> {total}, i64 {k}") for k in lanes]
+    return [w.ins(f"getelementptr i8, ptr {base}, i64 {step}") for step in steps]
 
 
 def lane_offsets(body: WideBody, access: Access) -> tuple[str, str] | None:
@@ -113,20 +116,39 @@ def lane_offsets(body: WideBody, access: Access) -> tuple[str, str] | None:
     """
     if body.has_lane_pointers(access.array) or body.is_ragged(access.array):
         return None
-    w = body.writer
-    narrow = access.array in body.compact
+    shared, varying = _terms(body, access)
+    base = moved(body, access.names.pointer, shared, 0)
+    return base, _summed(body, access, varying)
+
+
+def _terms(body: WideBody, access: Access) -> tuple[list[str], list[tuple[Value, str]]]:
+    """What the place of all lanes' elements is made of: bytes that they share, and indices that
+    they don't, with the strides of these."""
     shared, varying = [], []
     for value, stride in zip(access.index, access.names.strides, strict=True):
-        if body.is_uniform(value):
-            shared.append(w.ins(f"mul i64 {body.position(value)}, {stride}"))
+        if body.is_uniform(value) and not body.is_ragged(access.array):
+            position = body.position(value)
+            if position != "0":
+                shared.append(body.writer.ins(f"mul i64 {position}, {stride}"))
         else:
-            varying.append(_scaled(body, value, stride, narrow))
-    base = moved(body, access.names.pointer, shared, 0)
-    whole = f"<{body.width} x {'i32' if narrow else 'i64'}>"
-    total = reduce(lambda a, b: w.ins(f"add {whole} {a}, {b}"), varying)
+            varying.append((value, stride))
+    return shared, varying
+
+
+def _summed(
+    body: WideBody, access: Access, varying: Sequence[tuple[Value, str]], lane_bytes: int = 0
+) -> str:
+    """What indices that differ make of bytes, a vector of i64."""
+    w = body.writer
+    narrow = access.array in body.compact
+    kind = "i32" if narrow else "i64"
+    terms = [_scaled(body, value, stride, narrow) for value, stride in varying]
+    if lane_bytes:
+        terms.append(lane_constants(kind, [k * lane_bytes for k in range(body.width)]))
+    total = reduce(lambda a, b: w.ins(f"add <{body.width} x {kind}> {a}, {b}"), terms)
     if narrow:
-        total = w.ins(f"sext {whole} {total} to <{body.width} x i64>")
-    return base, total
+        total = w.ins(f"sext <{body.width} x i32> {total} to <{body.width} x i64>")
+    return total
 
 
 def _from_pointers(
