@@ -112,6 +112,19 @@ def float_sum(x: wp.array(dtype=float), out: wp.array(dtype=float)):
     wp.atomic_add(out, 0, x[wp.tid()])
 
 
+TABLE = wp.constant(np.arange(1024, dtype=np.float32))
+
+
+@wp.kernel
+def look_up(x: wp.array(dtype=int), y: wp.array(dtype=float)):
+    """64 numbers of a table for each thread."""
+    i = wp.tid()
+    total = 0.0
+    for k in range(64):
+        total += TABLE[(x[i] + k) & 1023]
+    y[i] = total
+
+
 # -- times -----------------------------------------------------------------------------------------
 
 
@@ -194,6 +207,10 @@ def launches(size: str, peers: Peers | None) -> Iterator[Figure]:
     yield most("launch", "recorded, 4 arrays", submission(command.launch), "us", 3.5)
     yield most("launch", "graph of 1000, 4 arrays", graph_milliseconds(four, [*small]), "ms", 0.6)
     yield most("launch", "graph of 1000, empty", graph_milliseconds(nothing, [1]), "ms", None)
+    if peers is not None:
+        there = [peers.cupy.asarray(a) for a in small]
+        other = peers.graph_milliseconds("four", (*there, np.int32(32)))
+        yield most("launch", "graph of 1000, CUDA C", other, "ms", None)
 
 
 def cold(size: str, peers: Peers | None) -> Iterator[Figure]:
@@ -285,6 +302,31 @@ def sums(size: str, peers: Peers | None) -> Iterator[Figure]:
         yield least("sum", "CUDA C, atomicAdd", count / other / 1e6, "Gelem/s", None)
 
 
+def tables(size: str, peers: Peers | None) -> Iterator[Figure]:
+    """A captured table against constant memory: all threads at one place, and each at its own."""
+    n = 1 << 22
+    y = wp.zeros(n, dtype=float)
+    for where, data in (
+        ("one place", np.full(n, 5, dtype=np.int32)),
+        ("any place", np.random.default_rng(4).integers(0, 1024, n, dtype=np.int32)),
+    ):
+        x = wp.array(data)
+        own = milliseconds(lambda: wp.launch(look_up, dim=n, inputs=[x, y]))  # noqa: B023
+        yield least("table", where, 64 * n / own / 1e6, "Glook-ups/s", None, ms=own)
+        if peers is None:
+            continue
+        cp = peers.cupy
+        values = cp.asarray(TABLE.numpy())
+        cp.ndarray(1024, cp.float32, peers.variable("table"))[...] = values
+        there, out = cp.asarray(data), cp.zeros(n, dtype=cp.float32)
+        for name, more in (("constant", ()), ("global", (values,))):
+            grids = [((n // b,), (b,)) for b in (128, 256)]
+            other = peers.best(f"look_up_{name}", grids, (there, out, np.int32(n), *more), 10)
+            np.testing.assert_array_equal(out.get(), y.numpy())
+            label = f"{where}, CUDA C with {name} memory"
+            yield least("table", label, 64 * n / other / 1e6, "Glook-ups/s", None, ms=other)
+
+
 def algorithms(size: str, peers: Peers | None) -> Iterator[Figure]:
     """Scans and sorts against CUB."""
     count = 1 << 22 if size != "tiny" else 1 << 16
@@ -343,6 +385,7 @@ CASES: dict[str, Callable[[str, Peers | None], Iterator[Figure]]] = {
     "stencil": stencils,
     "nbody": bodies,
     "sum": sums,
+    "table": tables,
     "algorithms": algorithms,
     "sph": particles,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import shutil
 import statistics
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -46,6 +47,28 @@ __global__ void total(const float* __restrict__ x, float* out, int n) {
   if (i < n) atomicAdd(out, x[i]);
 }
 
+// A table in constant memory, and in memory that is only read.
+__constant__ float table[1024];
+#define LOOK_UP(NAME, TABLE, PARAMETERS)                                     \
+  __global__ void NAME(const int* __restrict__ x, float* __restrict__ y,     \
+                       int n PARAMETERS) {                                   \
+    int i = blockIdx.x * blockDim.x + threadIdx.x;                           \
+    if (i >= n) return;                                                      \
+    float s = 0;                                                             \
+    for (int k = 0; k < 64; k++) s += TABLE[(x[i] + k) & 1023];              \
+    y[i] = s;                                                                \
+  }
+#define NOTHING
+#define ALSO_T , const float* __restrict__ t
+LOOK_UP(look_up_constant, table, NOTHING)
+LOOK_UP(look_up_global, t, ALSO_T)
+
+__global__ void four(const float* __restrict__ a, const float* __restrict__ b,
+                     const float* __restrict__ c, float* __restrict__ d, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) d[i] = a[i] + b[i] * c[i];
+}
+
 }
 """
 
@@ -70,6 +93,7 @@ class Peers:
         options = OPTIONS if self.compiler == "nvcc" else OPTIONS[1:]
         module = self.cupy.RawModule(code=SOURCE, options=options, backend=self.compiler)
         self.kernel: Callable[[str], Any] = module.get_function
+        self.variable: Callable[[str], Any] = module.get_global
 
     @property
     def versions(self) -> dict[str, str]:
@@ -103,3 +127,21 @@ class Peers:
             self.milliseconds(lambda: kernel(grid, block, args), repeats)  # noqa: B023 - called here
             for grid, block in launches
         )
+
+    def graph_milliseconds(self, name: str, args: tuple[Any, ...], launches: int = 1000) -> float:
+        """The median time of a captured graph of a kernel by one warp, from its launch to its
+        end."""
+        kernel, stream = self.kernel(name), self.cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            stream.begin_capture()
+            for _ in range(launches):
+                kernel((1,), (32,), args)
+            graph = stream.end_capture()
+        times = []
+        for _ in range(22):
+            stream.synchronize()
+            start = time.perf_counter()
+            graph.launch(stream)
+            stream.synchronize()
+            times.append(time.perf_counter() - start)
+        return statistics.median(times[2:]) * 1e3

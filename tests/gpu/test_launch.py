@@ -514,6 +514,26 @@ def looked_up(x: wp.array(dtype=int), out: wp.array(dtype=float)):
     out[i] = TABLE[x[i] % TABLE.shape[0]]
 
 
+@wp.kernel
+def looked_up_again_and_again(out: wp.array(dtype=float)):
+    total = 0.0
+    for k in range(20000):
+        total += TABLE[k % TABLE.shape[0]]
+    out[wp.tid()] = total
+
+
+def test_tables_do_not_change_under_launches_of_other_streams() -> None:
+    streams = [wp.Stream(GPU) for _ in range(3)]
+    outs = [wp.zeros(1 << 16, dtype=float, device=GPU) for _ in streams]
+    for round_ in range(1, 4):
+        TABLE.assign([float(round_)] * 3)
+        for stream, out in zip(streams, outs, strict=True):
+            wp.launch(looked_up_again_and_again, dim=out.size, inputs=[out], stream=stream)
+        TABLE.assign([100.0] * 3)
+        for out in outs:
+            np.testing.assert_array_equal(out.numpy(), np.float32(20000 * round_))
+
+
 def test_tables_change_between_launches() -> None:
     x = wp.array(np.arange(1000, dtype=np.int32), device=GPU)
     out = wp.zeros(1000, dtype=float, device=GPU)

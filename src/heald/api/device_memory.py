@@ -82,6 +82,17 @@ def settle(owner: object) -> None:
         owner.wait()
 
 
+def finish(device: Device) -> None:
+    """Wait until a device has done all that it was given, on whatever stream.
+
+    Raises:
+        KernelFault: a launch on it has failed.
+        DeviceError: a stream of it is being captured (H0811).
+    """
+    if device.is_cuda:
+        gpu.synchronize_gpu(gpu.gpu_of(device))
+
+
 def read_bytes(device: Device, ptr: int, nbytes: int) -> bytes:
     """A copy of bytes at an address."""
     if device.is_cuda:

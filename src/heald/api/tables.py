@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from heald.api.array import array
+from heald.api.device_memory import finish
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.forks import ForkSafeLock
 from heald.runtime import Device
@@ -46,23 +47,28 @@ class Table:
         return self._type
 
     def on(self, device: Device) -> array:
-        """Its contents where kernels of a device read them."""
+        """Its contents where kernels of a device read them, on whatever stream they run."""
         if device is self._host.device:
             return self._host
         with self._lock:
             if device not in self._copies:
                 made: array = self._host.to(device)
+                finish(device)
                 self._copies[device] = made
             return self._copies[device]
 
     def assign(self, values: Any) -> None:
-        """Change all contents; launches from now on see them.
+        """Change all contents; launches from now on see them, those before do not.
+
+        So it waits until GPUs that have read the table have done all that they were given.
 
         Args:
             values: of the same shape, of a type that numpy converts without loss of kind.
 
         Raises:
             LaunchError: another shape or type (H0711); nothing has changed.
+            KernelFault: a launch on one of those GPUs has failed; nothing has changed.
+            DeviceError: a stream of one is being captured (H0811); nothing has changed.
         """
         given = np.asarray(values)
         own = self._host.numpy()
@@ -73,9 +79,12 @@ class Table:
                 hint="shape and type are compiled in; make another table with wp.constant",
             )
         with self._lock:
+            for device in self._copies:
+                finish(device)
             own[...] = given
-            for copied in self._copies.values():
+            for device, copied in self._copies.items():
                 copied.assign(self._host)
+                finish(device)
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The contents, a copy."""

@@ -248,3 +248,26 @@ def test_memory_of_others_is_given_back_after_the_work_that_uses_it(driver: Fake
     assert not given
     del view
     assert given == [(memory.ptr, 32, waited + 1)]
+
+
+def test_tables_change_between_all_work_before_and_all_behind(
+    driver: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    act = type(driver).__call__
+
+    def noted(self: Fake, name: str, *arguments: Any) -> None:
+        if name in ("cuCtxSynchronize", "cuMemcpyHtoDAsync_v2"):
+            calls.append(name)
+        act(self, name, *arguments)
+
+    monkeypatch.setattr(Fake, "__call__", noted)
+    table = wp.constant(np.arange(3, dtype=np.float32))
+    device = wp.get_device("cuda:0")
+    copied = table.on(device)
+    assert calls == ["cuMemcpyHtoDAsync_v2", "cuCtxSynchronize"]
+    assert table.on(device) is copied
+    calls.clear()
+    table.assign([7, 8, 9])
+    assert calls == ["cuCtxSynchronize", "cuMemcpyHtoDAsync_v2", "cuCtxSynchronize"]
+    assert copied.numpy().tolist() == table.numpy().tolist() == [7.0, 8.0, 9.0]
