@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heald.ir import LOOPS, Op, Region, Value, walk
 from heald.types import Type, leaves
@@ -15,7 +15,7 @@ class Growth:
 
     Attributes:
         amounts: factors with numbers, or with values from outside the loop; their sum.
-        ops: the sums that compute the next value.
+        ops: the sums that compute the next value, on every way to the next iteration.
         type: of the value.
     """
 
@@ -35,7 +35,8 @@ def growth_of(loop: Op, k: int) -> Growth | None:
         growth = _growth(value, end.operands[k], made, inside)
         if growth is None or (found is not None and growth.amounts != found.amounts):
             return None
-        found = growth
+        ops = (*found.ops, *growth.ops) if found is not None else growth.ops
+        found = replace(growth, ops=tuple(dict.fromkeys(ops)))
     return found or Growth((), (), value.type)
 
 

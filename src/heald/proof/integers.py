@@ -417,7 +417,7 @@ def _shl(e: Integers, op: Op, x: Term, y: Term) -> Term:
     t = _type(op)
     count = _shift_count(op, y)
     if count is None:
-        return e.bounded("shl", x, y, t.lowest, t.highest)
+        return e.bounded(f"shl {t}", x, y, t.lowest, t.highest)
     return e.fit(op, e.terms.scale(x, 1 << count), t)
 
 
@@ -429,10 +429,11 @@ def _shift_right(signed: bool) -> Callable[[Integers, Op, Term, Term], Term]:
         count = _shift_count(op, y)
         if count is not None:
             return _reread_back(e, e.floor_pair(bits, 1 << count)[0], t, signed=signed)
+        name = f"{op.name} {t}"  # the count is modulo the width
         if terms.range(bits)[0] < 0:
-            return e.bounded(op.name, x, y, t.lowest, t.highest)
+            return e.bounded(name, x, y, t.lowest, t.highest)
         high = min(t.highest, terms.range(bits)[1])
-        return e.bounded(op.name, x, y, 0, high, lambda made: terms.at_least(bits, made))
+        return e.bounded(name, x, y, 0, high, lambda made: terms.at_least(bits, made))
 
     return meaning
 
