@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +19,7 @@ from heald.interp.shared import Part as Accessed
 from heald.interp.values import Datum, Mask, Part
 from heald.ir import MEMORY, Kernel, Op, Value, op_ids, walk
 from heald.proof import used_leaves
-from heald.types import Scalar, leaves
+from heald.types import Array, Scalar, leaves
 
 # -- memory ----------------------------------------------------------------------------------------
 
@@ -142,10 +141,27 @@ class _InBlocks:
 # -- threads ---------------------------------------------------------------------------------------
 
 
-class Observed(Group):
-    """A thread under observation: which op runs, and which results wrapped."""
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """A result that wrapped: of which op, what it should have been, and what it is."""
 
-    __slots__ = ("_by_operands", "_ledger", "_unused", "_watch", "executed", "wraps")
+    op: int
+    exact: int
+    found: int
+
+
+class Observed(Group):
+    """A thread under observation: which op runs, and which indices are not exact.
+
+    A number that comes from a result that wrapped has an exact twin, which is computed without
+    limits along with it.  Numbers are told by their arrays, which control flow hands on.
+
+    Attributes:
+        wraps: by access: the result that wrapped first on the way to an index that is not the exact
+            one.
+    """
+
+    __slots__ = ("_by_operands", "_computing", "_ledger", "_twins", "_unused", "wraps")
 
     def __init__(
         self,
@@ -153,16 +169,16 @@ class Observed(Group):
         journal: Journal,
         thread: int,
         ledger: Ledger,
-        watch: Mapping[Value, Op],
-        by_operands: Mapping[int, int],
+        computing: Mapping[Value, Op],
+        by_operands: Mapping[int, tuple[int, slice]],
         unused: Mapping[int, Sequence[bool]],
     ) -> None:
         self._unused = unused
-        self._watch = watch
+        self._computing = computing
         self._ledger = ledger
         self._by_operands = by_operands
-        self.wraps: dict[int, tuple[int, int]] = {}
-        self.executed: set[int] = set()
+        self._twins: dict[int, tuple[Datum, int, Wrapped]] = {}
+        self.wraps: dict[int, Wrapped] = {}
         super().__init__(launch, journal, np.array([thread], np.int64))
 
     @property
@@ -172,25 +188,39 @@ class Observed(Group):
 
     def read(self, values: Iterable[Value]) -> list[Datum]:
         """As that of all groups; the operands of an access tell which one it is."""
-        number = self._by_operands.get(id(values))
-        if number is not None:
+        data = super().read(values)
+        found = self._by_operands.get(id(values))
+        if found is not None:
+            number, places = found
             self._ledger.op = number
             self._ledger.ignored = list(self._unused.get(number, ()))
-            self.executed.add(number)
-        return super().read(values)
+            for index in data[places]:
+                if id(index) in self._twins:
+                    self.wraps.setdefault(number, self._twins[id(index)][2])
+        return data
 
     def bind(self, values: Iterable[Value], data: Iterable[Datum]) -> None:
-        """As that of all groups; compares results with exact ones."""
+        """As that of all groups; gives results their exact twins where they differ."""
         given = tuple(data)
         names = tuple(values)
         super().bind(names, given)
-        if len(names) == 1 and names[0] in self._watch:
-            op = self._watch[names[0]]
-            operands = [_integer(x) for x in super().read(op.operands)]
-            exact, found = _EXACT[op.name](*operands), _integer(given[0])
-            number = self.launch.ids[op]
-            if exact != found and number not in self.wraps:
-                self.wraps[number] = exact, found
+        if len(names) == 1 and names[0] in self._computing:
+            self._compare(self._computing[names[0]], given[0])
+
+    def _compare(self, op: Op, result: Datum) -> None:
+        operands = super().read(op.operands)
+        twins = [self._twins.get(id(x)) for x in operands]
+        numbers = (_integer(x) if t is None else t[1] for x, t in zip(operands, twins, strict=True))
+        bits = op.result.type.bits if isinstance(op.result.type, Scalar) else 0
+        exact = _EXACT[op.name](bits, *numbers)
+        found = _integer(result)
+        if exact == found:
+            self._twins.pop(id(result), None)
+            return
+        wrapped = next((twin[2] for twin in twins if twin is not None), None)
+        if wrapped is None:
+            wrapped = Wrapped(self.launch.ids[op], exact, found)
+        self._twins[id(result)] = result, exact, wrapped  # kept alive, so that its id is its own
 
 
 def _integer(data: Datum) -> int:
@@ -203,13 +233,26 @@ def _truncated(a: int, b: int) -> int:
 
 
 _EXACT: Mapping[str, Callable[..., int]] = {
-    "iadd": operator.add,
-    "isub": operator.sub,
-    "imul": operator.mul,
-    "ineg": operator.neg,
-    "idiv": _truncated,
-    "shl": lambda a, b: a << (b % 64),
+    "iadd": lambda _, a, b: a + b,
+    "isub": lambda _, a, b: a - b,
+    "imul": lambda _, a, b: a * b,
+    "ineg": lambda _, a: -a,
+    "idiv": lambda _, a, b: _truncated(a, b),
+    "irem": lambda _, a, b: a - b * _truncated(a, b) if b else 0,
+    "shl": lambda bits, a, b: a << (b % bits),
+    "ashr": lambda bits, a, b: a >> (b % bits),
+    "iand": lambda _, a, b: a & b,
+    "ior": lambda _, a, b: a | b,
+    "ixor": lambda _, a, b: a ^ b,
+    "inot": lambda _, a: ~a,
+    "sext": lambda _, a: a,
+    "smin": lambda _, a, b: min(a, b),
+    "smax": lambda _, a, b: max(a, b),
+    "select": lambda _, c, a, b: a if c else b,
 }
+"""Signed results without limits; the first argument is how many bits they have.  Those of other ops
+are what the machine gives.
+"""
 
 # -- running ---------------------------------------------------------------------------------------
 
@@ -224,13 +267,17 @@ def observe(
     watched = [_watch(a, k, ledger) for k, a in enumerate(launch.arguments)]
     launch = replace(launch, arguments=tuple(watched))
     ids = op_ids(kernel)
-    by_operands = {id(op.operands): ids[op] for op in walk(kernel.body) if op.name in MEMORY}
-    watch = {op.results[0]: op for op in walk(kernel.body) if op.name in _EXACT and _counts(op)}
+    by_operands = {
+        id(op.operands): (ids[op], _indices(op))
+        for op in walk(kernel.body)
+        if op.name in MEMORY or op.name == "subview"
+    }
+    computing = {op.results[0]: op for op in walk(kernel.body) if op.name in _EXACT and _counts(op)}
     unused = {ids[op]: _unused(op, leaves) for op, leaves in used_leaves(kernel).items()}
     for thread in threads:
         journal = Journal(unchecked=False, stop_on_fault=False)
         ledger.thread = thread
-        group = Observed(launch, journal, thread, ledger, watch, by_operands, unused)
+        group = Observed(launch, journal, thread, ledger, computing, by_operands, unused)
         if not _ends(group):
             return
         launch = replace(launch, fuel=group.fuel_left)
@@ -268,6 +315,13 @@ def _ends(group: Observed) -> bool:
 def _unused(op: Op, used: frozenset[int]) -> list[bool]:
     """For each leaf of a load, the last one first: is it of no interest?"""
     return [k not in used for k in range(len(leaves(op.result.type)))][::-1]
+
+
+def _indices(op: Op) -> slice:
+    """Which operands of an access or a view are indices."""
+    array = op.operands[0].type
+    assert isinstance(array, Array)
+    return slice(1, 1 + array.ndim if op.name in MEMORY else None)
 
 
 def _counts(op: Op) -> bool:

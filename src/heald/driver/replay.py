@@ -84,13 +84,12 @@ class Misbehaviour:
         aspect: which property it breaks.
         op: id of the op.
         threads: launch indices, two for a race.
-        other: id of the second op of a race, else -1.
+        other: id of the second op of a race, or of the access whose index is not exact, else -1.
         parameter: which parameter's memory, and at which byte, for a race; else -1.
         index: of a fault out of bounds.
         shape: what the index was checked against.
         exact: what an op that wrapped should have given, and ``wrapped`` what it gave; or what was
             stored against a contract.
-        executed: ids of accesses that the thread of an op that wrapped came to.
         together: whether threads that race are of one block and could wait for each other.
     """
 
@@ -103,7 +102,6 @@ class Misbehaviour:
     shape: tuple[int, ...] = ()
     exact: str = ""
     wrapped: str = ""
-    executed: tuple[int, ...] = ()
     together: bool = False
 
 
@@ -287,13 +285,13 @@ def _run(kernel: Kernel, case: Case, roles: Mapping[int, str], fuel: int) -> lis
                 found += [
                     Misbehaviour(
                         "overflow",
-                        op,
+                        wrapped.op,
                         (place,),
-                        exact=str(exact),
-                        wrapped=str(wrapped),
-                        executed=tuple(sorted(group.executed)),
+                        other=access,
+                        exact=str(wrapped.exact),
+                        wrapped=str(wrapped.found),
                     )
-                    for op, (exact, wrapped) in group.wraps.items()
+                    for access, wrapped in group.wraps.items()
                 ]
     found += _races(ledger, faulted, case.suspect.dims, block)
     if case.promises:

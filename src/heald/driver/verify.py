@@ -324,7 +324,6 @@ def confirm(finding: Finding, seen: Sequence[Misbehaviour]) -> Misbehaviour | No
     """The misbehaviour that shows a finding to be real: of its op, else of its property."""
     own = [m for m in seen if m.aspect == finding.aspect]
     if finding.aspect == "overflow":
-        own = [m for m in own if m.op in finding.culprits and finding.op in m.executed]
-        return replace(own[0], other=finding.op) if own else None
+        return next((m for m in own if m.other == finding.op), None)
     exact = [m for m in own if m.op in (finding.op, finding.other)]
     return next(iter(exact or own), None)

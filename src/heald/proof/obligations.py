@@ -12,7 +12,7 @@ from heald.proof.context import Context, Item, Open, Stage, merge_suspects
 from heald.proof.explain import closure
 from heald.proof.records import Indexing, Obligation
 from heald.proof.result import Finding, Live, Suspect
-from heald.proof.terms import Term
+from heald.proof.terms import Term, polynomial
 from heald.proof.witness import seek
 
 PROPERTY_OF = {
@@ -111,12 +111,40 @@ def judge_overflows(c: Context) -> None:
     for access in c.found.indexings:
         seen = closure(c.terms, c.found, access.numbers)
         turns = [turn for turn in c.found.turns if turn in seen]
-        goal = c.terms.both(*(c.terms.zero(turn) for turn in turns))
-        item = ((*access.path, *access.known), goal)
-        if turns and not c.holds(item, c.facts()):
-            _leave_overflow(c, stage, access, turns, item)
+        if turns:
+            goal = c.terms.both(*(_is_exact(c, number) for number in access.numbers))
+            here = (*access.path, *access.known)
+            parts = goal.args if goal.kind == "and" else (goal,)  # the plain ones come first
+            if not all(c.holds((here, part), c.facts()) for part in parts):
+                _leave_overflow(c, stage, access, turns, (here, goal))
         if len(stage.open) == _MOST_OVERFLOWS:
             return
+
+
+def _is_exact(c: Context, number: Term) -> Term:
+    """Is a number what its arithmetic would give without limits?
+
+    What was taken off in several places may add up to nothing, and of two values of which one is
+    chosen the other one does not count.
+    """
+    terms = c.terms
+    if number.kind == "ite":
+        condition, x, y = number.args
+        chosen = terms.implies(condition, _is_exact(c, x))
+        other = terms.either(condition, _is_exact(c, y))
+        return terms.both(_has_no_turns(c, condition), chosen, other)
+    if number.kind != "sum":
+        return _has_no_turns(c, number)
+    total = polynomial(number)
+    own = {m: n for m, n in total.items() if c.found.turns.keys() & set(m)}
+    rest = dict.fromkeys(atom for m in total if m not in own for atom in m)
+    return terms.both(terms.zero(terms.sum_of(own)), *(_is_exact(c, atom) for atom in rest))
+
+
+def _has_no_turns(c: Context, formula: Term) -> Term:
+    """Was nothing taken off anywhere in what a formula is computed from?"""
+    seen = closure(c.terms, c.found, [formula])
+    return c.terms.both(*(c.terms.zero(turn) for turn in c.found.turns if turn in seen))
 
 
 def _leave_overflow(
@@ -125,5 +153,5 @@ def _leave_overflow(
     question = [*item[0], c.terms.negate(item[1])]
     culprits = tuple(dict.fromkeys(c.ids[c.found.turns[turn]] for turn in turns))
     op = c.ids[access.op]
-    finding = Finding("overflow", op, reason="overflow", sources=culprits, culprits=culprits)
+    finding = Finding("overflow", op, reason="overflow", sources=culprits)
     stage.open.append(Open(finding, lambda: seek(c, question, [None], c.facts())))

@@ -88,7 +88,7 @@ def _digits(terms: Terms, found: Execution, index: Term) -> tuple[list[_Digit] |
             return None, None
         stride, rest = parts
         low, reach, step = _place(terms, found, atom)
-        if low is None:
+        if low is None or not _all_known(terms, step):
             return None, None
         rest = terms.add(rest, terms.multiply(stride, low))
         digits.append(_Digit(terms.multiply(stride, step), reach))

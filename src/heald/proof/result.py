@@ -23,7 +23,7 @@ PROPERTIES = (
 )
 """In the order in which reports show them."""
 
-VERSION = 3
+VERSION = 4
 """Of the prover; cached answers of another version are not used."""
 
 
@@ -74,7 +74,6 @@ class Finding:
         reason: why it is not proved, a key of ``explain.REASONS``.
         sources: ids of ops that the answer depends on.
         suspects: launches worth a replay.
-        culprits: ids of ops that may wrap, for an overflow.
     """
 
     aspect: str
@@ -84,7 +83,6 @@ class Finding:
     reason: str = ""
     sources: tuple[int, ...] = ()
     suspects: tuple[Suspect, ...] = ()
-    culprits: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,9 +161,10 @@ class Terms:
 
     def integer(self, number: int) -> Term:
         """A number."""
-        return self._sum({(): number})
+        return self.sum_of({(): number})
 
-    def _sum(self, coefficients: Mapping[Monomial, int]) -> Term:
+    def sum_of(self, coefficients: Mapping[Monomial, int]) -> Term:
+        """The polynomial with these coefficients."""
         kept = {m: n for m, n in coefficients.items() if n}
         if len(kept) == 1:
             ((monomial, count),) = kept.items()
@@ -179,7 +180,7 @@ class Terms:
         total = polynomial(x)
         for monomial, count in polynomial(y).items():
             total[monomial] = total.get(monomial, 0) + factor * count
-        return self._sum(total)
+        return self.sum_of(total)
 
     def subtract(self, x: Term, y: Term) -> Term:
         """``x - y``."""
@@ -191,7 +192,7 @@ class Terms:
 
     def scale(self, x: Term, factor: int) -> Term:
         """``factor * x``."""
-        return self._sum({m: factor * n for m, n in polynomial(x).items()})
+        return self.sum_of({m: factor * n for m, n in polynomial(x).items()})
 
     def multiply(self, x: Term, y: Term) -> Term:
         """``x * y``."""
@@ -205,7 +206,7 @@ class Terms:
             for n, b in rhs.items():
                 both = tuple(sorted((*m, *n), key=lambda atom: atom.number))
                 total[both] = total.get(both, 0) + a * b
-        return self._sum(total)
+        return self.sum_of(total)
 
     def range(self, term: Term) -> tuple[int, int]:
         """The least and the greatest number that an integer term can be, by its atoms alone."""
@@ -273,7 +274,7 @@ class Terms:
         if divisor > 1:
             terms = {m: n // divisor for m, n in terms.items()}
             offset //= divisor  # rounded down: the rest is a multiple of the divisor
-            x = self._sum({**terms, (): offset})
+            x = self.sum_of({**terms, (): offset})
         return self._make("ge", BOOL, (x,), None)
 
     def zero(self, x: Term) -> Term:
@@ -290,7 +291,7 @@ class Terms:
         leading = max(terms, key=_age)
         sign = divisor if terms[leading] > 0 else -divisor
         return self._make(
-            "zero", BOOL, (self._sum({m: n // sign for m, n in terms.items()}),), None
+            "zero", BOOL, (self.sum_of({m: n // sign for m, n in terms.items()}),), None
         )
 
     def same(self, x: Term, y: Term) -> Term:

@@ -103,13 +103,30 @@ def test_components_that_are_not_used_are_not_read() -> None:
         assert any(m.aspect == "races" for m in found) is racing
 
 
-def test_results_that_wrapped_are_seen_with_the_exact_ones() -> None:
-    body = "%p: i32 = imul %n, %n\n%q: i32 = iadd %p, %one\n%v: i32 = load %a, %zero"
-    found = seen(body, case(1, a=1, n=50_000))
+def test_an_access_at_an_index_that_wrapped_is_seen_with_the_exact_result() -> None:
+    body = "%p: i32 = imul %n, %n\n%v: i32 = load %a, %p"
+    found = seen(body, case(1, a=1, n=65_536))
     (wrap,) = found["overflow"]
-    assert (wrap.exact, wrap.wrapped) == ("2500000000", str(2_500_000_000 - 2**32))
-    assert len(wrap.executed) == 1
-    assert seen(body, case(1, a=1, n=40_000)) == {}
+    assert (wrap.exact, wrap.wrapped) == (str(2**32), "0")
+    assert seen(body, case(1, a=1, n=0)) == {}
+
+
+@pytest.mark.parametrize(
+    ("rest", "wrong"),
+    [
+        ("%i: i32 = isub %p, %p", False),
+        ("%i: i32 = select %yes, %zero, %p", False),
+        ("%i: i32 = select %yes, %p, %zero", True),
+        ("%i: i32 = iand %p, %zero", False),
+        ("%i: i32 = ashr %p, %bits", True),
+        ("%w: i64 = sext %p\n%i: i32 = trunc %w", False),
+        ("%i: i32 = for %zero, %one, %one, %zero (%k: i32, %c: i32) { yield %p }", True),
+    ],
+)
+def test_only_indices_that_are_not_the_exact_ones_are_wrong(rest: str, wrong: bool) -> None:
+    more = "%yes: b1 = const [value=true]\n%bits: i32 = const [value=31]\n%p: i32 = imul %n, %n\n"
+    found = seen(f"{more}{rest}\n%v: i32 = load %a, %i", case(1, a=1, n=65_536))
+    assert ("overflow" in found) is wrong
 
 
 def test_launches_with_large_arrays_touch_only_what_they_need() -> None:

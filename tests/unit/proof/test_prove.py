@@ -90,6 +90,19 @@ def test_a_sum_that_wraps_is_no_sum() -> None:
     assert verdicts(body, given=size(N, high=2**31 - 2))["bounds"] == "proved"
 
 
+def test_a_step_that_may_wrap_is_no_stride() -> None:
+    body = f"""{THREAD}
+      %step: i32 = ineg %n
+      %start: i32 = isub %e, %t
+      for %start, %zero, %step (%k: i32) {{
+        %y: f32 = sitofp %t
+        store %a, %k, %y
+        yield
+      }}
+    """
+    assert verdicts(body, infer=True)["races"] == "open"
+
+
 def test_a_bound_that_falls_is_followed() -> None:
     """``x`` is the last ``y``, which is more than the present one."""
     body = f"""{THREAD}
