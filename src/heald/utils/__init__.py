@@ -32,6 +32,8 @@ SORT_CHUNK = 16384
 
 _WHOLE = (wp.int32, wp.uint32, wp.int64, wp.uint64)
 """Types whose sums wrap, so that the order does not show."""
+_BITS = {wp.float32: wp.uint32, wp.float64: wp.uint64}
+"""What holds the bits of keys that are floats."""
 _VECTOR = wp.types.vector(length=Any, dtype=wp.Scalar)
 
 # -- kernels ---------------------------------------------------------------------------------------
@@ -159,6 +161,44 @@ def _move_by_digit(
         if 0 <= to < keys_out.shape[0]:  # unless somebody changes the keys meanwhile
             keys_out[to] = bits
             values_out[to] = values[i]
+
+
+@wp.func
+def rank_of(bits: wp.uint32):
+    """The bits of a float as a number in the order of floats; of every NaN the highest."""
+    x = wp.cast(bits, wp.float32)
+    flipped = wp.uint32(wp.int32(bits) >> 31) | wp.uint32(0x80000000)
+    return bits ^ flipped if x == x else ~wp.uint32(0)
+
+
+@wp.func
+def rank_of(bits: wp.uint64):  # noqa: F811, D103 - an overload
+    x = wp.cast(bits, wp.float64)
+    flipped = wp.uint64(wp.int64(bits) >> 63) | wp.uint64(0x8000000000000000)
+    return bits ^ flipped if x == x else ~wp.uint64(0)
+
+
+@wp.func
+def bits_of(rank: wp.uint32):
+    """The other way round."""
+    return rank ^ (wp.uint32(wp.int32(~rank) >> 31) | wp.uint32(0x80000000))
+
+
+@wp.func
+def bits_of(rank: wp.uint64):  # noqa: F811, D103 - an overload
+    return rank ^ (wp.uint64(wp.int64(~rank) >> 63) | wp.uint64(0x8000000000000000))
+
+
+@wp.kernel
+def _floats_to_ranks(keys: wp.array(dtype=Any)):
+    i = wp.tid()
+    keys[i] = rank_of(keys[i])
+
+
+@wp.kernel
+def _ranks_to_floats(keys: wp.array(dtype=Any)):
+    i = wp.tid()
+    keys[i] = bits_of(keys[i])
 
 
 @wp.kernel
@@ -404,8 +444,9 @@ def radix_sort_pairs(keys: wp.array, values: wp.array, count: int) -> None:
     section 5.2.5), on GPUs by blocks of threads.
 
     Args:
-        keys: of shape (at least 2 * count,) and dtype int32, uint32, int64 or uint64; what lies
-            behind the first ``count`` is scratch memory.
+        keys: of shape (at least 2 * count,) and dtype int32, uint32, int64, uint64, float32 or
+            float64; what lies behind the first ``count`` is scratch memory.  -0.0 comes before
+            0.0, NaNs come last.
         values: of any dtype, as long; ``keys`` itself, or memory of its own.
         count: how many.
 
@@ -415,8 +456,8 @@ def radix_sort_pairs(keys: wp.array, values: wp.array, count: int) -> None:
             of two devices (H0704) or read-only ones (H0705).  Nothing is written.
     """
     check_arrays("radix_sort_pairs", inputs={}, outputs={"keys": keys, "values": values})
-    if keys.dtype not in _WHOLE:
-        raise refused(f"keys are int32, uint32, int64 or uint64, not {name_of(keys)}")
+    if keys.dtype not in _WHOLE and keys.dtype not in _BITS:
+        raise refused(f"keys are integers or floats of 32 or 64 bits, not {name_of(keys)}")
     size = integer_of(count)
     if size is None or not 0 <= size < 1 << 31:
         raise refused(f"count is a number of elements, not {count!r}")
@@ -430,6 +471,16 @@ def radix_sort_pairs(keys: wp.array, values: wp.array, count: int) -> None:
         )
     if count < 2:
         return
+    if keys.dtype in _BITS:
+        bits = keys.view(_BITS[keys.dtype])
+        _launch(_floats_to_ranks, count, bits)
+        _sort_pairs(bits, values, count)
+        _launch(_ranks_to_floats, count, bits)
+    else:
+        _sort_pairs(keys, values, count)
+
+
+def _sort_pairs(keys: wp.array, values: wp.array, count: int) -> None:
     if keys.device.is_cuda:
         halves = (slice(count), slice(count, 2 * count))
         first, second = ((keys[half], values[half]) for half in halves)

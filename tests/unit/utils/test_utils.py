@@ -137,6 +137,37 @@ def test_sorts_are_stable(size, dtype):
     assert np.array_equal(devices(run, names), np.argsort(keys, kind="stable"))
 
 
+@pytest.mark.parametrize("size", [6, 50, 1000, SORT_CHUNK + 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sorts_of_floats(size, dtype):
+    rng = np.random.default_rng(5)
+    tiny, large = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+    edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, tiny, -tiny, large], dtype)
+    pool = np.concatenate([edges, rng.standard_normal(size).astype(dtype)])
+    keys = rng.choice(pool, size)
+
+    def run():
+        k = wp.array(np.concatenate([keys, keys]))
+        v = wp.array(np.arange(2 * size, dtype=np.int32))
+        wp.utils.radix_sort_pairs(k, v, size)
+        order = v.numpy()[:size]
+        np.testing.assert_array_equal(k.numpy()[:size], keys[order])
+        zeros = keys[order] == 0
+        assert np.array_equal(np.signbit(k.numpy()[:size])[zeros], np.signbit(keys[order])[zeros])
+        return order
+
+    names = ("cpu", "sim") if size < 100 else ("cpu",)
+    by_sign = np.lexsort((~np.signbit(keys), keys))  # of equal keys, -0.0 is the smaller one
+    wanted = [k for k in by_sign if not np.isnan(keys[k])] + list(np.flatnonzero(np.isnan(keys)))
+    assert np.array_equal(devices(run, names), wanted)
+
+
+def test_keys_that_are_floats_and_the_values_too():
+    a = wp.array([3.0, -1.0, 2.0, 0.0, 0.0, 0.0])
+    wp.utils.radix_sort_pairs(a, a, 3)
+    assert a.list()[:3] == [-1, 2, 3]
+
+
 @pytest.mark.parametrize("values", [[], [5], [1, 1, 1], [1, 2, 3], [1, 1, 2, 2, 2, 1], [0, 0, 5]])
 def test_run_lengths(values):
     x = np.array(values, np.int32)
@@ -179,7 +210,8 @@ def test_what_does_not_fit_is_refused():
     refuse(u.array_scan, ints, floats)
     refuse(u.array_scan, ints, wp.zeros(3, dtype=int))
     refuse(u.array_scan, wp.zeros((2, 2)), wp.zeros((2, 2)))
-    refuse(u.radix_sort_pairs, floats, ints, 2)
+    refuse(u.radix_sort_pairs, wp.zeros(4, dtype=wp.float16), ints, 2)
+    refuse(u.radix_sort_pairs, wp.zeros(4, dtype=wp.int16), ints, 2)
     refuse(u.radix_sort_pairs, ints, ints, 3)
     refuse(u.radix_sort_pairs, ints, ints, -1)
     refuse(u.radix_sort_pairs, ints, wp.zeros(3), 2)
