@@ -194,6 +194,75 @@ def test_handles_inside_a_graph() -> None:
     assert out.list() == [9]
 
 
+@wp.kernel
+def neighbours(grid: wp.uint64, points: wp.array(dtype=wp.vec3), sums: wp.array(dtype=float)):
+    i = wp.tid()
+    total = 0.0
+    for j in wp.hash_grid_query(grid, points[i], 0.25):
+        total += points[j].x * float(j + 1)
+    sums[i] = total
+
+
+def test_grids_that_graphs_build() -> None:
+    """Each with its own radius and points, whatever was built meanwhile: as on a CPU."""
+    random = np.random.default_rng(3)
+    wanted, graphs = [], []
+    grid, host = (wp.HashGrid(8, 8, 8, device=d) for d in (GPU, "cpu"))
+    for count, radius in ((300, 0.5), (300, 0.1), (77, 0.3)):
+        data = random.random((count, 3), dtype=np.float32) * 4
+        points = wp.array(data, dtype=wp.vec3, device=GPU)
+        sums = wp.zeros(count, device=GPU)
+        with wp.ScopedCapture(GPU) as capture:
+            grid.build(points, radius)
+            wp.launch(neighbours, dim=count, inputs=[grid.id, points, sums], device=GPU)
+        graphs.append((capture.graph, points, sums))
+        there = wp.array(data, dtype=wp.vec3, device="cpu")
+        expected = wp.zeros(count, device="cpu")
+        host.build(there, radius)
+        wp.launch(neighbours, dim=count, inputs=[host.id, there, expected], device="cpu")
+        wanted.append(expected.numpy())
+    early = wp.full(300, 5.0, device=GPU)
+    wp.launch(neighbours, dim=300, inputs=[grid.id, graphs[0][1], early], device=GPU)
+    assert not early.numpy().any()  # no graph has run
+    for k in (0, 1, 2, 1, 0, 0, 2):
+        graph, points, sums = graphs[k]
+        sums.zero_()
+        wp.capture_launch(graph)
+        assert sums.numpy().tobytes() == wanted[k].tobytes()
+        sums.zero_()
+        wp.launch(neighbours, dim=len(points), inputs=[grid.id, points, sums], device=GPU)
+        assert sums.numpy().tobytes() == wanted[k].tobytes()
+
+
+def test_graphs_on_streams_that_are_gone() -> None:
+    """With prints and handles, for which the host looks back at the launch before."""
+    grid = wp.HashGrid(8, 8, 8, device=GPU)
+    grid.build(wp.zeros(5, dtype=wp.vec3, device=GPU), radius=0.5)
+    out, a = wp.zeros(1, dtype=int, device=GPU), wp.zeros(1, device=GPU)
+    wp.synchronize(GPU)
+    with wp.ScopedCapture(GPU) as capture:
+        wp.launch(found, dim=1, inputs=[grid.id, out], device=GPU)
+        wp.launch(tell, dim=1, inputs=[a], device=GPU)
+    for count in (5, 6, 7):
+        grid.build(wp.zeros(count, dtype=wp.vec3, device=GPU), radius=0.5)
+        wp.capture_launch(capture.graph, wp.Stream(GPU))
+        gc.collect()
+        wp.synchronize(GPU)
+        assert out.list() == [count]
+
+
+def test_the_host_waits_for_pinned_copies_of_graphs() -> None:
+    there = wp.zeros(1 << 22, device=GPU)
+    back = wp.zeros(1 << 22, device="cpu", pinned=True)
+    with wp.ScopedCapture(GPU) as capture:
+        for _ in range(20):
+            wp.launch(add, dim=1 << 22, inputs=[there, there], device=GPU)
+        wp.copy(back, there)
+    for k in range(3):
+        wp.capture_launch(capture.graph)
+        assert (back.numpy() == 20 * (k + 1)).all()
+
+
 def test_pinned_copies_are_captured() -> None:
     source = wp.array(np.arange(8, dtype=np.float32), device="cpu", pinned=True)
     there = wp.zeros(8, device=GPU)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from heald.api.array import array
 from heald.diagnostics import Diagnostic, LaunchError
-from heald.runtime import Device, ResourceArray, table_of
+from heald.runtime import Device, Resource, ResourceArray, table_of
+from heald.runtime.cuda import current_stream
 from heald.types import i32
 
 if TYPE_CHECKING:
@@ -28,22 +29,38 @@ def register(
         scalars: numpy scalars, read by ``resource_scalar`` at their position.
         arrays: one-dimensional arrays on ``device``, kept alive while they are registered.
 
+    While the current stream of a GPU is captured, the object is empty until the graph runs.
+
     Raises:
         DeviceError: the table is full (H0803).
         LaunchError: an array of 2^31 elements or more, or on a GPU one that is not dense (H0711).
     """
-    return table_of(device).register(kind, scalars, [_entry(a) for a in arrays])
+    capture = current_stream(device).capture if device.is_cuda else None
+    entries = tuple(_entry(a) for a in arrays)
+    if capture is not None:
+        return capture.register(kind, Resource(0, tuple(scalars), entries))
+    return table_of(device).register(kind, scalars, entries)
 
 
 def update(
-    device: Device, handle: int, scalars: Sequence[np.generic[Any]], arrays: Sequence[array]
+    device: Device,
+    handle: int,
+    scalars: Sequence[np.generic[Any]],
+    arrays: Sequence[array],
 ) -> None:
     """Replace what stands behind a handle.  Launches that are running keep seeing the old content.
 
+    While the current stream of a GPU is captured, that is done whenever the graph runs.
+
     Raises:
-        DeviceError: the handle is stale (H0406).
+        DeviceError: the handle is stale (H0406), or captured launches see the old content (H0811).
     """
-    table_of(device).update(handle, scalars, [_entry(a) for a in arrays])
+    capture = current_stream(device).capture if device.is_cuda else None
+    entries = tuple(_entry(a) for a in arrays)
+    if capture is not None:
+        capture.update(Resource(handle, tuple(scalars), entries))
+    else:
+        table_of(device).update(handle, scalars, entries)
 
 
 def release(device: Device, handle: int) -> None:

@@ -163,6 +163,7 @@ class HashGrid:
 
         Queries with other radii work too; they look at more or larger cells.  On a GPU the same
         memory is filled again, so launches in other streams that query the grid must have ended.
+        In a capture the grid is built whenever the graph runs.
 
         Args:
             points: of shape (n,) and dtype vec3, on the device of the grid.
@@ -170,6 +171,8 @@ class HashGrid:
 
         Raises:
             LaunchError: points or radius do not fit, or more points than ``max_points`` (H0714).
+            DeviceError: captured launches see the grid with another radius or number of points
+                (H0811).
         """
         if not (isinstance(radius, (int, float, np.number)) and 0.0 < float(radius) < math.inf):
             raise _refused(f"the radius of a hash grid is positive and finite, not {radius!r}")

@@ -54,6 +54,11 @@ class Resource:
     scalars: tuple[np.generic, ...]
     arrays: tuple[ResourceArray, ...]
 
+    def is_same(self, other: Resource) -> bool:
+        """Do kernels find the same under both?  Both keep their memory alive, so equal addresses
+        are the same memory."""
+        return _encode(self) == _encode(other)
+
 
 class Snapshot:
     """Bytes of a table and what they refer to.  Never changed while a launch holds it.
@@ -143,13 +148,13 @@ class ResourceTable:
         Raises:
             DeviceError: the handle is stale or foreign (H0406).
         """
+        resource = Resource(handle, tuple(scalars), tuple(arrays))
         with self._locked():
             index = self._index_of(handle)
             if index is None:
-                raise DeviceError(
-                    Diagnostic("H0406", f"handle {handle:#018x} names no live resource")
-                )
-            self._put(index, Resource(handle, tuple(scalars), tuple(arrays)))
+                raise stale(handle)
+            if not resource.is_same(self._snapshot.records[index]):
+                self._put(index, resource)
 
     def release(self, handle: int) -> None:
         """Let a resource go; its handle never matches again.  Does nothing when it is stale
@@ -223,6 +228,11 @@ class ResourceTable:
         snapshot = self._writable()
         snapshot.write(index, data)
         snapshot.records[index] = resource
+
+
+def stale(handle: int) -> DeviceError:
+    """The error of a handle whose resource is gone."""
+    return DeviceError(Diagnostic("H0406", f"handle {handle:#018x} names no live resource"))
 
 
 def _encode(resource: Resource) -> bytes:

@@ -99,7 +99,7 @@ def _pinned_in_use(memory: PinnedMemory, stream: Stream) -> None:
     if stream.capture is None:
         memory.in_use(stream.record_event(Event(stream.device)))
     else:
-        stream.capture.keep(memory)
+        stream.capture.pinned.add(memory)
 
 
 def copy(device: Device, dest: int, source: int, nbytes: int, stream: Stream | None = None) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from dataclasses import replace
 
 from heald.diagnostics import DeviceError, Diagnostic
 from heald.runtime.cuda.devices import Gpu
-from heald.runtime.cuda.queue import Queue, new_queue, queue_of, raise_pending, wait_for
+from heald.runtime.cuda.memory import PinnedMemory
+from heald.runtime.cuda.queue import Queue, new_queue, queue_of, raise_pending
 from heald.runtime.cuda.streams import (
+    Event,
     Stream,
     cuda_device,
     current_stream,
@@ -16,7 +19,7 @@ from heald.runtime.cuda.streams import (
     other_device,
 )
 from heald.runtime.device import Device, DeviceLike
-from heald.runtime.resources import table_of
+from heald.runtime.resources import Resource, ResourceArray, stale, table_of
 
 _RELAXED = 2
 
@@ -27,18 +30,48 @@ class Capture:
     Attributes:
         queue: of the launches of the graph.
         is_active: has it not ended yet?
+        pinned: memory of the host that the graph copies from or to.
+        resources: what handles name from where the graph runs on.
     """
 
     def __init__(self, stream: Stream) -> None:
         self.origin = stream
         self.queue = new_queue(stream.gpu, None)
         self.is_active = True
+        self.pinned: set[PinnedMemory] = set()
+        self.resources: dict[int, Resource] = {}
         self._streams = [stream]
         self._kept: list[object] = []
 
     def keep(self, what: object) -> None:
         """Keep something alive as long as the graph."""
         self._kept.append(what)
+
+    def register(self, kind: int, found: Resource) -> int:
+        """A handle for a resource that is there once the graph runs; until then it is empty."""
+        nothing = [scalar.dtype.type(0) for scalar in found.scalars]
+        empty = [ResourceArray(a.ptr, 0, a.stride, a.owner) for a in found.arrays]
+        handle = table_of(self.origin.device).register(kind, nothing, empty)
+        self.resources[handle] = replace(found, handle=handle)
+        return handle
+
+    def update(self, found: Resource) -> None:
+        """Put something else behind a handle whenever the graph runs.
+
+        Raises:
+            DeviceError: launches of the graph may see it as it was before (H0811), or the handle
+                is stale (H0406).
+        """
+        table = table_of(self.origin.device)
+        before = self.resources.get(found.handle) or table.look_up(found.handle)
+        if before is None:
+            raise stale(found.handle)
+        if self.queue.has_resources and not before.is_same(found):
+            raise not_capturable(
+                "building a hash grid with another radius or number of points behind launches of "
+                "the same graph that query one"
+            )
+        self.resources[found.handle] = found
 
     def launched(self, what: object) -> None:
         """An entry has launched into it; ``what`` is all that it needs."""
@@ -92,7 +125,7 @@ class Capture:
         try:
             with gpu.active() as call:
                 call("cuStreamEndCapture", self.origin.handle, ctypes.byref(graph))
-                return Graph(gpu, graph, self.queue, self._kept)
+                return Graph(gpu, graph, self)
         except DeviceError:
             self.queue.abandon()
             raise
@@ -115,10 +148,11 @@ class Graph:
         device: the GPU.
     """
 
-    def __init__(self, gpu: Gpu, graph: ctypes.c_void_p, queue: Queue, kept: list[object]) -> None:
+    def __init__(self, gpu: Gpu, graph: ctypes.c_void_p, capture: Capture) -> None:
         self.device = gpu.device
-        self._kept = kept
-        self.queue = queue
+        self._capture = capture  # keeps what the graph uses
+        self.queue = queue = capture.queue
+        self._done: Event | None = None
         self.handle = ctypes.c_void_p()
         with gpu.active() as call:
             try:
@@ -131,20 +165,36 @@ class Graph:
     def launch(self, stream: Stream) -> None:
         """Give it to a stream."""
         raise_pending(stream)
-        queue, gpu = self.queue, stream.gpu
-        if queue.has_printed and queue.stream is not None:
-            wait_for(gpu, queue.stream)
+        queue, gpu, pinned = self.queue, stream.gpu, self._capture.pinned
+        if queue.has_printed:
+            if self._done is not None:
+                with gpu.active() as call:
+                    call("cuEventSynchronize", ctypes.c_void_p(self._done.cuda_event))
             queue.show()
-        if queue.has_resources:
-            table = table_of(self.device)
-            held = table.hold()
-            try:
-                queue.resources(held, stream)
-            finally:
-                table.let_go(held)
+        self._show_resources(stream)
         with gpu.active() as call:
             call("cuGraphLaunch", self.handle, stream.handle)
         queue.stream = stream.cuda_stream
+        if queue.has_printed or queue.has_resources or pinned:
+            self._done = stream.record_event(self._done)
+            for memory in pinned:
+                memory.in_use(self._done)
+
+    def _show_resources(self, stream: Stream) -> None:
+        """Before a launch: what its own builds leave behind handles, there and for others."""
+        table, queue = table_of(self.device), self.queue
+        for handle, found in self._capture.resources.items():
+            if table.look_up(handle) is not None:
+                table.update(handle, found.scalars, found.arrays)
+        if not queue.has_resources:
+            return
+        held = table.hold()
+        try:
+            if self._done is not None and not queue.knows(held):
+                stream.wait_event(self._done)  # on another stream it may still read the old ones
+            queue.resources(held, stream)
+        finally:
+            table.let_go(held)
 
     def __repr__(self) -> str:
         return f"<heald graph on {self.device}>"

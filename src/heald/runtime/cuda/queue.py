@@ -74,10 +74,11 @@ class Queue:
         words: what launch entries read (``abi.QUEUE_OPEN`` and on).
         address: of the words.
         stream: the driver's handle of the stream, for a graph of that it was launched on last;
-            None where it is gone.
+            None where it is gone: another one may have the handle by now.
         capture: that makes the graph it is for, until it ends.
         is_abandoned: can nobody launch with it any more?
         has_printed: may there be something to show?
+        has_resources: has some launch used the resource table?
     """
 
     def __init__(self, gpu: Gpu, stream: int | None) -> None:
@@ -93,6 +94,7 @@ class Queue:
         self._prints = 0
         self.has_printed = False
         self._table = 0
+        self.has_resources = False
         self._known: tuple[weakref.ref[Snapshot], int] | None = None
         self._records = self._others = 0
         self._flag = _new_flag(gpu)
@@ -124,6 +126,7 @@ class Queue:
         self.stream = stream
         self.is_abandoned = False
         self._kept = {} if stream is None else None
+        self._known, self.has_resources = None, False
         self._seen = int(self.words[abi.QUEUE_NUMBER // 8])
         self.words[abi.QUEUE_STREAM // 8] = stream or 0
         self.open(stream is not None)
@@ -179,6 +182,7 @@ class Queue:
 
     def resources(self, snapshot: Snapshot, stream: Stream) -> int:
         """Device address of the records of a resource table, as launches on ``stream`` see them."""
+        self.has_resources = True
         if not self._table:
             size = abi.RESOURCE_CAPACITY * abi.RESOURCE_SIZE
             self._table = _new_memory(self._gpu, size)
@@ -198,11 +202,6 @@ class Queue:
         if known is None:
             return False
         return known[0]() is snapshot and known[1] == snapshot.revision
-
-    @property
-    def has_resources(self) -> bool:
-        """Has some launch used the resource table?"""
-        return bool(self._table)
 
     def open(self, is_open: bool) -> None:
         """Whether launch entries may use it."""
@@ -387,12 +386,13 @@ def has_resources(device: Device, address: int, snapshot: Snapshot) -> bool:
 
 def new_queue(gpu: Gpu, stream: int | None) -> Queue:
     """A queue for a stream, or for a graph; one that was abandoned where there is one."""
-    if not gpu.idle_queues:
-        return Queue(gpu, stream)
-    queue = gpu.idle_queues.pop()
-    queue.serve(stream)
-    gpu.queues.append(queue)
-    return queue
+    with gpu.lock:
+        if not gpu.idle_queues:
+            return Queue(gpu, stream)
+        queue = gpu.idle_queues.pop()
+        queue.serve(stream)
+        gpu.queues.append(queue)
+        return queue
 
 
 def wait_for(gpu: Gpu, stream: int | None) -> None:
@@ -458,17 +458,19 @@ def synchronize_gpu(gpu: Gpu) -> None:
         return
     if gpu.captures:
         raise not_capturable("waiting for a device")
+    # Other threads may go on: what a queue abandoned later has launched is not done after the wait.
+    gone = {queue for queue in list(gpu.queues) if queue.is_abandoned}
     wait_for(gpu, None)
     gpu.catch_up()
     release_pinned()
     with gpu.lock:
-        known = list(gpu.queues)
-        gone = [queue for queue in known if queue.is_abandoned]
-        gpu.queues = [queue for queue in known if not queue.is_abandoned]
+        known = gpu.queues
+        gpu.queues = [queue for queue in known if queue not in gone]
     try:
         deliver(known)
     finally:
-        gpu.idle_queues += gone
+        with gpu.lock:
+            gpu.idle_queues += gone.intersection(known)
 
 
 def report_rest() -> None:

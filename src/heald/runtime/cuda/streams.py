@@ -134,7 +134,8 @@ class Stream:
                 call("cuStreamCreateWithPriority", ctypes.byref(handle), flags, rank)
         self.cuda_stream = handle.value or 0
         self.handle = ctypes.c_void_p(self.cuda_stream)
-        gpu.streams.add(self)
+        with gpu.lock:
+            gpu.streams.add(self)
         self.is_foreign = given is not None
         is_own = given is None
         weakref.finalize(self, _retire, gpu, self.cuda_stream, is_own).atexit = False
@@ -253,6 +254,9 @@ def _destroy(gpu: Gpu, function: str, handle: int) -> None:
 
 def _retire(gpu: Gpu, stream: int, is_own: bool) -> None:
     """Let a stream go.  Memory that its work uses is freed after that work."""
+    for queue in list(gpu.queues) if is_own else ():
+        if queue.stream == stream:
+            queue.stream = None
     if gpu.driver.is_usable:
         handle, event = ctypes.c_void_p(stream), ctypes.c_void_p()
         with gpu.active() as call:

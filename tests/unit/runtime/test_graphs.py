@@ -1,0 +1,226 @@
+"""What graphs have to do with the host besides their launch: with a driver that keeps a record."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_cuda import BASE, Fake, fake_gpu
+
+import heald as wp
+from heald.api import resources
+from heald.artifact import abi
+from heald.diagnostics import DeviceError
+from heald.runtime import table_of
+from heald.runtime.cuda import devices, streams
+from heald.runtime.cuda.devices import Discovery
+
+KIND = 200
+WAITS = ("cuEventSynchronize", "cuStreamSynchronize", "cuCtxSynchronize")
+
+
+class Noted(Fake):
+    """Notes the calls that tests look at, and knows which streams it still has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[str, Any]] = []
+        self.gone: set[int] = set()
+
+    def __call__(self, name: str, *arguments: Any) -> None:
+        if name in ("cuEventSynchronize", "cuStreamSynchronize", "cuStreamDestroy_v2"):
+            handle = arguments[0].value
+            assert handle not in self.gone, f"{name} of a stream that was destroyed"
+            self.calls.append((name, handle))
+            if name == "cuStreamDestroy_v2":
+                self.gone.add(handle)
+        elif name in ("cuStreamWaitEvent", "cuEventRecord"):
+            self.calls.append((name, tuple(a.value for a in arguments[:2])))
+        elif name == "cuMemcpyHtoDAsync_v2":
+            self.calls.append((name, arguments[3].value))
+        elif name == "cuGraphLaunch":
+            self.calls.append((name, arguments[1].value))
+        super().__call__(name, *arguments)
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Noted:
+    monkeypatch.setattr("fake_cuda.Fake", Noted)
+    made, gpu = fake_gpu()
+    assert isinstance(made, Noted)
+    monkeypatch.setattr(devices, "discover", lambda: Discovery((gpu,)))
+    monkeypatch.setattr(streams, "CHOSEN", streams.Chosen())
+    monkeypatch.setattr("heald.runtime.resources._TABLES", {})
+    return made
+
+
+def array(*values: int) -> wp.array:
+    return wp.array(np.array(values, np.int32), device="cuda:0")
+
+
+def query() -> None:
+    """What a captured launch that takes handles does."""
+    stream = streams.get_stream("cuda:0")
+    assert stream.capture is not None
+    table = table_of(stream.device)
+    held = table.hold()
+    stream.capture.queue.resources(held, stream)
+    table.let_go(held)
+
+
+def seen(queue: Any, handle: int) -> tuple[int, int, int]:
+    """The first scalar, and address and extent of the first array, that kernels of a graph find."""
+    index = handle & 0xFFFFFFFF
+    start = int(queue.words[abi.QUEUE_RESOURCES // 8]) - BASE + index * abi.RESOURCE_SIZE
+    record = np.frombuffer(ctypes.string_at(start, abi.RESOURCE_SIZE), np.uint8)
+    words = record.view(np.int64)
+    assert int(record[:8].view(np.uint64)[0]) == handle
+    arrays = abi.RESOURCE_ARRAYS // 8
+    return int(words[1]), int(words[arrays]), int(words[arrays + 1])
+
+
+def capture(*actions: Any) -> wp.Graph:
+    with wp.ScopedCapture("cuda:0") as made:
+        for action in actions:
+            action()
+    assert made.graph is not None
+    return made.graph
+
+
+def content(number: int, a: wp.array) -> tuple[list[Any], Sequence[wp.array]]:
+    return [np.int32(number)], [a]
+
+
+def test_a_graph_shows_its_kernels_what_it_builds(driver: Noted) -> None:
+    """Whatever is built elsewhere meanwhile; and afterwards the others see what it has built."""
+    device, one, two, three = wp.get_device("cuda:0"), array(1), array(1, 2), array(1, 2, 3)
+    handle = resources.register(device, KIND, *content(1, one))
+    graphs = [
+        capture(lambda x=x, k=k: resources.update(device, handle, *content(k, x)), query)
+        for k, x in ((2, two), (3, three))
+    ]
+    assert table_of(device).live()[handle & 0xFFFF].scalars == (1,), "nothing has run yet"
+    for k, graph, x in ((2, graphs[0], two), (3, graphs[1], three), (2, graphs[0], two)):
+        wp.capture_launch(graph)
+        assert seen(graph.queue, handle) == (k, x.ptr, len(x))
+        (found,) = table_of(device).live().values()
+        assert (found.scalars, found.arrays[0].extent) == ((k,), len(x))
+    resources.update(device, handle, *content(1, one))
+    wp.capture_launch(graphs[1])
+    assert seen(graphs[1].queue, handle) == (3, three.ptr, 3)
+
+
+def test_what_is_first_built_in_a_graph_is_empty_until_it_runs(driver: Noted) -> None:
+    device, a, made = wp.get_device("cuda:0"), array(1, 2), []
+    graph = capture(
+        lambda: made.append(resources.register(device, KIND, *content(5, a))),
+        query,
+    )
+    (found,) = table_of(device).live().values()
+    assert (found.scalars, found.arrays[0].extent) == ((0,), 0)
+    wp.capture_launch(graph)
+    assert seen(graph.queue, made[0]) == (5, a.ptr, 2)
+
+
+def test_launches_of_a_graph_see_one_content_of_a_resource(driver: Noted) -> None:
+    device, a, b = wp.get_device("cuda:0"), array(1), array(2)
+    handle = resources.register(device, KIND, *content(1, a))
+    with wp.ScopedCapture("cuda:0"):
+        resources.update(device, handle, *content(2, b))
+        query()
+        resources.update(device, handle, *content(2, b))
+        other = resources.register(device, KIND, *content(1, a))
+        for changed, number, x in ((handle, 3, b), (handle, 2, a), (other, 2, a)):
+            with pytest.raises(DeviceError, match="cannot be captured") as caught:
+                resources.update(device, changed, *content(number, x))
+            assert caught.value.codes == ("H0811",)
+        resources.release(device, handle)
+        with pytest.raises(DeviceError) as caught:
+            resources.update(device, 77, *content(2, b))
+        assert caught.value.codes == ("H0406",)
+    with wp.ScopedCapture("cuda:0"):  # whatever a graph before has looked at
+        resources.update(device, other, *content(2, a))
+
+
+def test_a_graph_runs_without_what_it_built_when_that_is_gone(driver: Noted) -> None:
+    device, a = wp.get_device("cuda:0"), array(1)
+    handle = resources.register(device, KIND, *content(1, a))
+    graph = capture(lambda: resources.update(device, handle, *content(2, a)))
+    resources.release(device, handle)
+    wp.capture_launch(graph)
+    assert table_of(device).live() == {}
+
+
+def test_new_contents_wait_for_the_graph_on_the_stream_before(driver: Noted) -> None:
+    device, a = wp.get_device("cuda:0"), array(1)
+    handle = resources.register(device, KIND, *content(1, a))
+    graph = capture(query)
+    one, two = wp.Stream("cuda:0"), wp.Stream("cuda:0")
+    wp.capture_launch(graph, one)
+    (done,) = [what for name, what in driver.calls[-1:] if name == "cuEventRecord"]
+    resources.update(device, handle, *content(2, a))
+    driver.calls.clear()
+    wp.capture_launch(graph, two)
+    assert driver.calls == [
+        ("cuStreamWaitEvent", (two.cuda_stream, done[0])),
+        ("cuMemcpyHtoDAsync_v2", two.cuda_stream),
+        ("cuGraphLaunch", two.cuda_stream),
+        ("cuEventRecord", (done[0], two.cuda_stream)),
+    ]
+
+
+def test_prints_of_a_graph_are_shown_when_its_stream_is_gone(driver: Noted) -> None:
+    def printing() -> None:
+        streams.get_stream("cuda:0").capture.queue.print_buffer()  # type: ignore[union-attr]
+
+    graph = capture(printing)
+    passing = wp.Stream("cuda:0")
+    wp.capture_launch(graph, passing)
+    handle = passing.cuda_stream
+    del passing
+    gc.collect()
+    assert handle in driver.gone
+    assert graph.queue.stream is None, "another stream may get this handle"
+    driver.calls.clear()
+    wp.capture_launch(graph)
+    assert next(name for name, _ in driver.calls if name in WAITS) == "cuEventSynchronize"
+
+
+def test_the_host_waits_for_graphs_that_use_pinned_memory(driver: Noted) -> None:
+    there = wp.zeros(3, device="cuda:0")
+    come, go = (wp.zeros(3, device="cpu", pinned=True) for _ in range(2))
+    graph = capture(lambda: wp.copy(there, come), lambda: wp.copy(go, there))
+    for pinned in (come, go):
+        driver.calls.clear()
+        pinned.numpy()
+        assert "cuEventSynchronize" not in dict(driver.calls), "it has not run yet"
+    for _ in range(2):
+        wp.capture_launch(graph)
+        wp.capture_launch(graph)
+        for pinned in (come, go):
+            driver.calls.clear()
+            pinned.numpy()
+            assert "cuEventSynchronize" in dict(driver.calls)
+
+
+def test_pinned_memory_outlives_the_graph_that_uses_it(
+    driver: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    freed: list[bool] = []
+    running = True
+    monkeypatch.setattr(Noted, "ask", lambda *_, **__: not running)
+    monkeypatch.setattr(Noted, "cuMemFreeHost", lambda *_: freed.append(running), raising=False)
+    pinned = wp.zeros(3, device="cpu", pinned=True)
+    graph = capture(lambda p=pinned: wp.copy(wp.zeros(3, device="cuda:0"), p))
+    del pinned
+    wp.capture_launch(graph)
+    del graph
+    gc.collect()
+    assert not freed
+    running = False
+    wp.synchronize("cuda:0")
+    assert freed == [False]
