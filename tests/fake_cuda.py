@@ -6,6 +6,12 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+import numpy as np
+
+import heald as wp
+from heald.api.content_kernels import MOVES
+from heald.api.kernel import Kernel
+from heald.runtime import byte_span
 from heald.runtime.cuda.devices import Gpu
 from heald.runtime.device import Device
 
@@ -22,7 +28,7 @@ class Fake:
         self.blocks: dict[int, Any] = {}
         self.host: list[Any] = []
         self.handles = 0
-        self.fetched = self.sent = self.waited = 0
+        self.fetched = self.sent = self.waited = self.moved = 0
 
     def __call__(self, name: str, *arguments: Any) -> None:
         getattr(self, name, lambda *_: None)(*arguments)
@@ -84,6 +90,23 @@ class Fake:
         ctypes.memmove(self._check(ptr.value, len(data)), data, len(data))
 
     cuMemsetD16Async = cuMemsetD32Async = cuMemsetD8Async
+
+    def move(self, kernel: Kernel, dim: Any, inputs: Any, device: Device) -> None:
+        """What a launch of one of ``content_kernels.MOVES`` does."""
+        assert kernel is MOVES[len(dim) - 1]
+        self.moved += 1
+        dest, source = (self._view(a) for a in inputs)
+        assert dest.shape == source.shape == tuple(dim)
+        assert not np.may_share_memory(dest, source)
+        dest[...] = source
+
+    def _view(self, a: wp.array) -> np.ndarray[Any, Any]:
+        low, high = byte_span(a.shape, a.strides, a.itemsize)
+        place = self._check(a.address + low, high - low)
+        memory = (ctypes.c_uint8 * (high - low)).from_address(place)
+        assert a.address % a.itemsize == 0
+        dtype = np.dtype(f"u{a.itemsize}")
+        return np.ndarray(a.shape, dtype, memory, -low, a.strides)
 
 
 def fake_gpu() -> tuple[Fake, Gpu]:

@@ -280,6 +280,22 @@ def test_pinned_copies_are_captured() -> None:
     assert back.numpy().tolist() == [6.0] * 8
 
 
+def test_copies_with_gaps_are_captured() -> None:
+    a = wp.array(np.arange(12, dtype=np.float32).reshape(3, 4), device=GPU)
+    turned = wp.zeros((4, 3), device=GPU)
+    with wp.ScopedCapture(GPU) as capture:
+        turned.assign(a.transpose())
+        a[::2, 1:].fill_(7.0)
+        a[:, 1:].assign(a[:, :-1])
+    for _ in range(2):
+        before = a.numpy()
+        wp.capture_launch(capture.graph)
+        np.testing.assert_array_equal(turned.numpy(), before.T)
+        before[::2, 1:] = 7
+        before[:, 1:] = before[:, :-1].copy()
+        np.testing.assert_array_equal(a.numpy(), before)
+
+
 def test_launches_of_all_kinds_are_captured() -> None:
     """Through entries, recorded ones too: their arrays are kept, and their faults are told."""
     a, b = wp.zeros(10, device=GPU), wp.zeros(10, device=GPU)

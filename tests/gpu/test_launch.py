@@ -274,6 +274,27 @@ def test_prints_that_do_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(numbers) == (1 << 20) // 32
 
 
+@pytest.mark.parametrize("dtype", [wp.uint8, wp.float16, wp.float32, wp.float64, wp.vec3, wp.bool])
+def test_copies_with_gaps(dtype: Any) -> None:
+    count = 6 * 5 * 8 * 7
+    inner = (3,) if dtype is wp.vec3 else ()
+    numbers = np.random.default_rng(3).integers(0, 2, (6, 5, 8, 7, *inner))
+    a = wp.array(numbers, dtype=dtype, device=GPU)
+    expected = a.numpy()
+    twin = a.transpose((3, 1, 0, 2)).contiguous()
+    np.testing.assert_array_equal(twin.numpy(), np.moveaxis(expected, (3, 1, 0, 2), range(4)))
+    a[::-2, 1:3].assign(a[1::2, 3:])
+    expected[::-2, 1:3] = expected[1::2, 3:].copy()
+    a[..., ::3].zero_()
+    expected[:, :, :, ::3] = 0
+    np.testing.assert_array_equal(a.numpy(), expected)
+    flat = a.flatten()
+    flat[1:].assign(flat[:-1])
+    line = expected.reshape(count, *inner)
+    line[1:] = line[:-1].copy()
+    np.testing.assert_array_equal(flat.numpy(), line)
+
+
 def test_atomics_meet() -> None:
     values = np.random.default_rng(1).integers(0, 7, 1 << 20).astype(np.int32)
     counts = wp.zeros(7, dtype=int, device=GPU)

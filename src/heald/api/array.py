@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from math import prod
 from types import EllipsisType
 from typing import Any
@@ -24,7 +25,7 @@ from heald.api.array_input import (
     read_data,
     refuse_gradients,
 )
-from heald.api.array_memory import ArrayMemory
+from heald.api.array_memory import ArrayMemory, overlap
 from heald.api.array_types import annotation, annotation_key, is_type
 from heald.api.array_views import reshape_extents, transpose_layout, view_layout
 from heald.api.device_memory import (
@@ -62,6 +63,8 @@ from heald.types import (
 from heald.types.descriptors import Element
 
 NDArray = npt.NDArray[Any]
+_MOVING = "heald.api.moving"
+"""It is made of arrays and kernels."""
 Key = int | slice | EllipsisType | tuple[Any, ...]
 
 
@@ -299,9 +302,15 @@ class array(ArrayMemory):  # noqa: N801 - the name that users know
         return self
 
     def _repeat(self, element: bytes) -> None:
-        if not fill_on_gpu(self._bytes(), (self._shape, self._strides), element):
-            raw = self.raw(fresh=True)
-            self._put(raw, np.frombuffer(element, raw.dtype)[0])
+        if fill_on_gpu(self._bytes(), (self._shape, self._strides), element):
+            return
+        if self._device.is_cuda and not self.is_contiguous:
+            one = new_array(self._element, (1,) * self.ndim, self._device)
+            one._repeat(element)
+            self._copy(one._view(one._ptr, self._shape, (0,) * self.ndim))
+            return
+        raw = self.raw(fresh=True)
+        self._put(raw, np.frombuffer(element, raw.dtype)[0])
 
     def assign(self, source: Any) -> array:
         """Copy from an array, or from anything an array can be made of, of the same shape.
@@ -330,8 +339,13 @@ class array(ArrayMemory):  # noqa: N801 - the name that users know
 
     def _copy(self, source: array) -> None:
         """Copy all elements of an array of the same shape and element type."""
+        within = self._device.is_cuda and self._device == source._device
+        if within and overlap(self, source):
+            source = source.clone()
         plain = self.is_contiguous and source.is_contiguous
-        if not (plain and copy_by_gpu(self._bytes(), source._bytes())):
+        if plain and copy_by_gpu(self._bytes(), source._bytes()):
+            return
+        if not (within and import_module(_MOVING).move(self, source)):
             self._put(self.raw(fresh=True), source.raw())
 
     def clone(self, device: Any = None, *, pinned: bool = False) -> array:

@@ -1,4 +1,5 @@
-"""Kernels that look at what arrays hold; each sets ``found[0]`` where something is wrong."""
+"""Kernels that look at what arrays hold, where each sets ``found[0]`` if something is wrong, and
+that move it."""
 
 from __future__ import annotations
 
@@ -80,3 +81,31 @@ FIND_OUTSIDE: tuple[Kernel, ...] = (
     _find_outside_4d,
 )
 """By the number of axes: is an element less than ``low`` or greater than ``high``?"""
+
+
+@kernel
+def _move(dest: array(dtype=Any), source: array(dtype=Any)):
+    i = tid()
+    dest[i] = source[i]
+
+
+@kernel
+def _move_2d(dest: array(dtype=Any, ndim=2), source: array(dtype=Any, ndim=2)):
+    i, j = tid()
+    dest[i, j] = source[i, j]
+
+
+@kernel
+def _move_3d(dest: array(dtype=Any, ndim=3), source: array(dtype=Any, ndim=3)):
+    i, j, k = tid()
+    dest[i, j, k] = source[i, j, k]
+
+
+@kernel
+def _move_4d(dest: array(dtype=Any, ndim=4), source: array(dtype=Any, ndim=4)):
+    i, j, k, m = tid()
+    dest[i, j, k, m] = source[i, j, k, m]
+
+
+MOVES: tuple[Kernel, ...] = (_move, _move_2d, _move_3d, _move_4d)
+"""By the number of axes: copy each element."""

@@ -138,14 +138,12 @@ def fill_on_gpu(memory: Bytes, layout: Layout, element: bytes) -> bool:
 
 
 def copy_by_gpu(dest: Bytes, source: Bytes) -> bool:
-    """Copy bytes of equal number where GPUs can do it alone: within one, between two, from and to
-    pinned memory.  False elsewhere, and where they overlap."""
+    """Copy bytes of equal number that do not overlap where GPUs can do it alone: within one,
+    between two, from and to pinned memory.  False elsewhere."""
     to, come = dest.device, source.device
     if to.is_cuda and come.is_cuda:
         if to is not come:
             gpu.copy_between((to, dest.ptr), (come, source.ptr), dest.nbytes)
-        elif abs(dest.ptr - source.ptr) < dest.nbytes:
-            return False
         else:
             gpu.copy(to, dest.ptr, source.ptr, dest.nbytes)
     elif to.is_cuda and source.pinned is not None:

@@ -10,7 +10,7 @@ import pytest
 from fake_cuda import BASE, Fake, fake_gpu
 
 import heald as wp
-from heald.api import command, launch
+from heald.api import command, launch, moving
 from heald.diagnostics import HealdError
 from heald.runtime.cuda import devices, streams
 from heald.runtime.cuda.devices import Discovery
@@ -22,6 +22,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Fake:
     monkeypatch.setattr(devices, "discover", lambda: Discovery((gpu,)))
     for module in (streams, launch, command):
         monkeypatch.setattr(module, "CHOSEN", streams.Chosen())
+    monkeypatch.setattr(moving, "launch", fake.move)
     return fake
 
 
@@ -271,3 +272,54 @@ def test_tables_change_between_all_work_before_and_all_behind(
     table.assign([7, 8, 9])
     assert calls == ["cuCtxSynchronize", "cuMemcpyHtoDAsync_v2", "cuCtxSynchronize"]
     assert copied.numpy().tolist() == table.numpy().tolist() == [7.0, 8.0, 9.0]
+
+
+def test_gaps_are_no_matter_of_the_host(driver: Fake) -> None:
+    numbers = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    a = wp.array(numbers, device="cuda:0")
+    crossed = driver.fetched + driver.sent
+    turned = a.transpose((2, 0, 1)).contiguous()
+    b = wp.zeros((2, 3, 8), dtype=float, device="cuda:0")
+    b[:, ::-1, ::2].assign(a)
+    wp.copy(b[:, 0, 1::2], a[:, 0])
+    a[:, 1, ::3].fill_(-1.0)
+    a[:, 2, ::3].zero_()
+    moved = driver.moved
+    assert moved == 5
+    assert driver.fetched + driver.sent == crossed, "the GPU copies for itself"
+    np.testing.assert_array_equal(turned.numpy(), numbers.transpose(2, 0, 1))
+    expected = np.zeros((2, 3, 8), np.float32)
+    expected[:, ::-1, ::2] = numbers
+    expected[:, 0, 1::2] = numbers[:, 0]
+    np.testing.assert_array_equal(b.numpy(), expected)
+    numbers[:, 1, ::3], numbers[:, 2, ::3] = -1, 0
+    np.testing.assert_array_equal(a.numpy(), numbers)
+
+
+def test_parts_of_one_array_change_places_on_the_gpu(driver: Fake) -> None:
+    a = wp.array(np.arange(10, dtype=np.int64), device="cuda:0")
+    crossed = driver.fetched + driver.sent
+    a[::2].assign(a[1::2])
+    a[1:].assign(a[:-1])
+    a.assign(a[::-1])
+    assert driver.fetched + driver.sent == crossed
+    expected = np.arange(10)
+    expected[::2] = expected[1::2]
+    expected[1:] = expected[:-1].copy()
+    np.testing.assert_array_equal(a.numpy(), expected[::-1])
+
+
+def test_vectors_and_large_elements_with_gaps(driver: Fake) -> None:
+    points = wp.array(np.arange(24).reshape(8, 3), dtype=wp.vec3, device="cuda:0")
+    np.testing.assert_array_equal(points[::-2].contiguous().numpy()[0], [21, 22, 23])
+    points[1::4].fill_(wp.vec3(1.0, 2.0, 3.0))
+    np.testing.assert_array_equal(points.numpy()[5], [1, 2, 3])
+    assert driver.moved == 2
+
+
+def test_elements_on_each_other_keep_the_last(driver: Fake) -> None:
+    shared = wp.zeros(1, dtype=int, device="cuda:0")
+    same = wp.array(ptr=shared.ptr, shape=(4,), strides=(0,), dtype=int, device="cuda:0")
+    same.assign(wp.array([1, 2, 3, 4], dtype=int, device="cuda:0"))
+    assert shared.numpy().tolist() == [4]
+    assert driver.moved == 0

@@ -362,9 +362,14 @@ def test_ranges_are_those_of_numpy(data):
     start, first, count = (data.draw(st.integers(-1, 7)) for _ in range(3))
     dest, src = wp.zeros(2 * n, dtype=int)[::2], wp.array(np.arange(1, m + 1, dtype=np.int32))
     expected = np.zeros(n, np.int32)
-    length = count or m - first
-    if min(start, first, length) < 0 or start + length > n or first + length > m:
-        role = r"dest has \d" if start < 0 or length < 0 or start + length > n else r"src has \d"
+    length = count or max(m - first, 0)
+    numbers = {"dest_offset": start, "src_offset": first, "count": count}
+    negative = next((f"{name}=-1" for name, number in numbers.items() if number < 0), None)
+    if negative is not None:
+        with refused("H0711", f"{negative} is negative; src has {m} elements, dest has {n}"):
+            wp.copy(dest, src, start, first, count)
+    elif start + length > n or first + length > m:
+        role = r"dest has \d" if start + length > n else r"src has \d"
         with refused("H0711", rf"of src .shape .{m},.*of dest .shape .{n},.*: {role}"):
             wp.copy(dest, src, start, first, count)
     else:

@@ -1,0 +1,88 @@
+"""Copies within a GPU between arrays whose elements have gaps, by a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from heald.api.array import array, make_array
+from heald.api.content_kernels import MOVES
+from heald.api.launch import launch
+from heald.types import i32, u8, u16, u32, u64
+
+_WORDS = {1: u8, 2: u16, 4: u32, 8: u64}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Words to move.
+
+    Attributes:
+        word: bytes of one: 1, 2, 4 or 8.
+        shape: how many there are along each of one to four axes.
+        dest: bytes from one to the next of those that are written.
+        source: the same of those that are read.
+    """
+
+    word: int
+    shape: tuple[int, ...]
+    dest: tuple[int, ...]
+    source: tuple[int, ...]
+
+
+def plan(
+    shape: Sequence[int],
+    itemsize: int,
+    dest: tuple[int, Sequence[int]],
+    source: tuple[int, Sequence[int]],
+) -> Plan | None:
+    """How threads copy all elements, each a word of them; neighbours write side by side.
+
+    None where too many axes are left, and where elements that are written lie on each other.
+
+    Args:
+        shape: of both, without an extent of 0.
+        itemsize: bytes of an element.
+        dest: address and strides in bytes of what is written.
+        source: the same of what is read.
+    """
+    (to, steps), (come, others) = dest, source
+    axes = [axis for axis in zip(shape, steps, others, strict=True) if axis[0] > 1]
+    word = gcd(8, itemsize, to, come, *(step for _, *both in axes for step in both))
+    if itemsize > word or not axes:
+        axes.append((itemsize // word, word, word))
+    axes.sort(key=lambda axis: -abs(axis[1]))
+    reach = word
+    for extent, step, _ in reversed(axes):
+        if extent > 1 and abs(step) < reach:
+            return None
+        reach += abs(step) * (extent - 1)
+    merged = axes[:1]
+    for extent, step, other in axes[1:]:
+        count, outer, origin = merged[-1]
+        if (outer, origin) == (extent * step, extent * other) and count * extent <= i32.highest:
+            merged[-1] = (count * extent, step, other)
+        else:
+            merged.append((extent, step, other))
+    if len(merged) > len(MOVES) or any(extent > i32.highest for extent, _, _ in merged):
+        return None
+    extents, written, read = zip(*merged, strict=True)
+    return Plan(word, extents, written, read)
+
+
+def move(dest: array, source: array) -> bool:
+    """Copy all elements of an array of the same shape, element type and GPU, which has no byte in
+    common with it.  False where that is left to the host."""
+    if not dest.size:
+        return False
+    places = (dest.address, dest.strides), (source.address, source.strides)
+    found = plan(dest.shape, dest.itemsize, *places)
+    if found is None:
+        return False
+    words = [
+        make_array(_WORDS[found.word], a.address, found.shape, strides, a.device, a.owner)
+        for a, strides in ((dest, found.dest), (source, found.source))
+    ]
+    launch(MOVES[len(found.shape) - 1], found.shape, words, device=dest.device)
+    return True
