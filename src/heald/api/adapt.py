@@ -139,8 +139,18 @@ def _own_type(kernel: Kernel, name: str, value: Any) -> Type:
 def _scalar_argument(kernel: Kernel, name: str, t: Scalar, value: Any) -> Argument:
     converted = convert(t, value)
     if isinstance(converted, Misfit):
-        raise _refusal("H0702", kernel, name, f"is {t.public}: {converted.why}", converted.hint)
+        hint = converted.hint or _instead(value)
+        raise _refusal("H0702", kernel, name, f"is {t.public}: {converted.why}", hint)
     return Argument(t, (converted,))
+
+
+def _instead(value: Any) -> str:
+    """What to pass where a number is taken."""
+    if isinstance(value, (array, indexedarray, np.ndarray)):
+        return "pass one element of it, or annotate the parameter with wp.array(dtype=...)"
+    if isinstance(getattr(type(value), "id", None), property):
+        return "kernels take its handle: write .id behind it"
+    return ""
 
 
 def _composite_argument(kernel: Kernel, name: str, t: Type, value: Any, device: Device) -> Argument:

@@ -58,6 +58,7 @@ _MATH_SAME |= {"degrees", "radians", "erf", "erfc", "cbrt"}
 _ALLOCATE = {"array", "empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros_like"}
 _MATH_OTHER = {"fabs": "abs"}
 _ITERATORS = (enumerate, filter, map, reversed, zip)  # refused before what they would iterate over
+_PYTHON = ("builtins", "math")
 _HINTS = {
     "eval": "a kernel is compiled; there is nothing to evaluate at run time",
     "exec": "a kernel is compiled; there is nothing to execute at run time",
@@ -149,9 +150,15 @@ def _unsupported(s: Session, node: ast.Call, obj: Any) -> Refused:
 
 def _instead(s: Session, obj: Any, name: str) -> str:
     """What to write instead of calling a Python object."""
-    home = (getattr(obj, "__module__", None) or "").partition(".")[0]
-    if name in _HINTS:
+    owner = getattr(obj, "__self__", None)
+    made_in = getattr(obj, "__module__", None) or type(owner).__module__
+    home = made_in.partition(".")[0]
+    if name in _HINTS and (home in _PYTHON or (home == "numpy" and s.resolver(name) is None)):
         return _HINTS[name]
+    if "random" in made_in.split("."):
+        return "write state = wp.rand_init(seed, wp.tid()) once, then wp.randf(state)"
+    if type(obj).__module__ == "heald.api.kernel":
+        return "kernels are launched, not called: move what both need to a @wp.func"
     if home == "heald" and name in _ALLOCATE:
         return "wp.zeros(shape=8, dtype=float) makes a small array local to the thread"
     if home == "heald":
@@ -160,7 +167,7 @@ def _instead(s: Session, obj: Any, name: str) -> str:
         return f"decorate '{name}' with @wp.func to call it from a kernel"
     if s.resolver(name) is not None:
         return f"write wp.{name}"
-    if isinstance(obj, type):
+    if isinstance(obj, type) and home not in sys.stdlib_module_names and home != "numpy":
         return f"decorate '{name}' with @wp.struct to make values of it in a kernel"
     return "kernels call @wp.func functions and the builtins of wp"
 
@@ -183,7 +190,12 @@ def _arguments(s: Session, node: ast.Call) -> Arguments:
     named = {}
     for keyword in node.keywords:
         if keyword.arg is None:
-            raise s.refuse(keyword.value, "H0104", "'**' in a call is not supported in kernels")
+            raise s.refuse(
+                keyword.value,
+                "H0104",
+                "'**' in a call is not supported in kernels",
+                hint="write name=value for each argument",
+            )
         named[keyword.arg] = s.expression(keyword.value)
         places.append(keyword.value)
     return Arguments(node, tuple(positional), named, tuple(places))

@@ -522,6 +522,7 @@ def _returned(
             f"this returns {', '.join(describe(v) for v in values)}, an earlier return "
             f"{', '.join(map(describe_type, target.types))}; they do not merge",
             notes=earlier,
+            hint="give what is returned one type on every path",
         )
     types = tuple(t for t in joined if t is not None)
     if types != target.types:

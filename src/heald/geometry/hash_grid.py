@@ -201,8 +201,12 @@ class HashGrid:
         self._register(width, [starts[:-1], ids])
 
     def _check(self, points: wp.array) -> None:
-        if not isinstance(points, wp.array) or points.ndim != 1:
+        if not isinstance(points, wp.array) or points.ndim != 1 or points.dtype is not wp.vec3:
             raise _refused("the points of a hash grid are a 1-D array of wp.vec3")
+        if points.device != self.device:
+            message = f"the points live on '{points.device}', the hash grid on '{self.device}'"
+            hint = f"copy them with .to('{self.device}'), or make the grid with device="
+            raise LaunchError(Diagnostic("H0704", message, hint=hint))
         count = len(points)
         if self.max_points is not None and count > self.max_points:
             raise LaunchError(

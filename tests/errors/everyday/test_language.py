@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from errors.everyday.checks import refused
@@ -12,6 +14,40 @@ import heald as wp
 @wp.kernel
 def calls_numpy(a: wp.array(dtype=float)):
     a[wp.tid()] = np.interp(0.5, 1.0, 2.0)
+
+
+@wp.kernel
+def draws(a: wp.array(dtype=float)):
+    a[wp.tid()] = random.random()
+
+
+@wp.kernel
+def draws_by_numpy(a: wp.array(dtype=float)):
+    a[wp.tid()] = np.random.rand()
+
+
+@wp.kernel
+def makes_text(a: wp.array(dtype=float)):
+    a[wp.tid()] = float(str(3))
+
+
+@wp.kernel
+def rounds_by_numpy(a: wp.array(dtype=float)):
+    a[wp.tid()] = np.floor(2.5)
+
+
+@wp.kernel
+def calls_a_kernel(a: wp.array(dtype=float)):
+    draws(a)
+
+
+def map(x):  # noqa: A001 - a name of Python
+    return x + 1.0
+
+
+@wp.kernel
+def calls_its_own(a: wp.array(dtype=float)):
+    a[wp.tid()] = map(1.0)
 
 
 @wp.kernel
@@ -38,6 +74,23 @@ def any_number(*numbers):
 @wp.kernel
 def passes_any(a: wp.array(dtype=float)):
     a[wp.tid()] = any_number(1.0)
+
+
+@wp.func
+def gives_two_types(n: int):
+    if n > 1:
+        return 1.0
+    return wp.vec2(1.0, 2.0)
+
+
+@wp.kernel
+def returns_two_types(a: wp.array(dtype=float), n: int):
+    a[wp.tid()] = gives_two_types(n)
+
+
+@wp.kernel
+def spreads_names(a: wp.array(dtype=float)):
+    a[wp.tid()] = wp.clamp(**{"x": 1.0})  # noqa: PIE804 - the mistake
 
 
 @wp.kernel
@@ -73,13 +126,30 @@ def test_unsupported_call() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kernel", "remedy"),
+    [
+        (draws, "wp.randf"),
+        (draws_by_numpy, "wp.randf"),
+        (makes_text, "the builtins of wp"),
+        (rounds_by_numpy, "write wp.floor"),
+        (calls_a_kernel, "@wp.func"),
+        (calls_its_own, "decorate 'map' with @wp.func"),
+    ],
+)
+def test_what_to_call_instead(kernel: wp.Kernel, remedy: str) -> None:
+    with refused("H0102", remedy=remedy):
+        run(kernel)
+
+
+@pytest.mark.parametrize(
     ("kernel", "code", "remedy"),
     [
         (evaluates, "H0102", "a kernel is compiled"),
         (looks_up, "H0102", "with a dot"),
         (passes_any, "H0104", "name each parameter"),
+        (spreads_names, "H0104", "write name=value"),
     ],
-    ids=["eval", "getattr", "*args"],
+    ids=["eval", "getattr", "*args", "**kwargs"],
 )
 def test_eval_getattr_and_star_arguments(kernel: wp.Kernel, code: str, remedy: str) -> None:
     with refused(code, remedy=remedy):
@@ -89,6 +159,8 @@ def test_eval_getattr_and_star_arguments(kernel: wp.Kernel, code: str, remedy: s
 def test_type_that_differs_by_branch() -> None:
     with refused("H0204", "vec2", "float32", remedy="one type on every path"):
         run(differs_by_branch, 1)
+    with refused("H0105", "vec2", "float32", remedy="one type on every path"):
+        run(returns_two_types, 1)
 
 
 def test_variable_set_on_one_path() -> None:

@@ -104,6 +104,25 @@ def query(grid: object, points: wp.array) -> None:
     wp.launch(neighbours, dim=points.size, inputs=[grid, points, counts])
 
 
+def test_a_grid_instead_of_its_handle() -> None:
+    grid, points = wp.HashGrid(4, 4, 4), wp.zeros(3, dtype=wp.vec3)
+    grid.build(points, 1.0)
+    with refused("H0702", "'grid'", "uint64", remedy=".id"):
+        query(grid, points)
+
+
+def test_points_of_another_device() -> None:
+    with refused("H0704", "'sim'", "'cpu'", remedy=".to('cpu')"):
+        wp.HashGrid(4, 4, 4).build(wp.zeros(3, dtype=wp.vec3, device="sim"), 1.0)
+
+
+def test_an_array_where_a_number_is_needed() -> None:
+    a = wp.zeros(4, dtype=wp.float64)
+    for given in (wp.zeros(1), np.zeros(4, np.float32)):
+        with refused("H0702", "'value'", remedy="one element"):
+            wp.launch(fill, dim=4, inputs=[a, given])
+
+
 def test_hash_grid_not_built() -> None:
     with refused("H0714", "not built", remedy="grid.build"):
         query(wp.HashGrid(4, 4, 4).id, wp.zeros(3, dtype=wp.vec3))

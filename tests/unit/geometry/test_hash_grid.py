@@ -260,9 +260,17 @@ def test_senseless_build_radii_are_refused(radius):
         wp.HashGrid(4, 4, 4).build(wp.zeros(2, dtype=wp.vec3), radius)
 
 
-@pytest.mark.parametrize("points", [wp.zeros(3), wp.zeros((2, 2), dtype=wp.vec3), [[0, 0, 0]]])
+@pytest.mark.parametrize(
+    "points",
+    [
+        wp.zeros(3),
+        wp.zeros((2, 2), dtype=wp.vec3),
+        wp.zeros(3, dtype=wp.vec3d),
+        [[0, 0, 0]],
+    ],
+)
 def test_points_of_another_kind_are_refused(points):
-    with pytest.raises(wp.LaunchError):
+    with pytest.raises(wp.LaunchError, match=r"H0711.*a 1-D array of wp\.vec3"):
         wp.HashGrid(4, 4, 4).build(points, 1.0)
 
 
