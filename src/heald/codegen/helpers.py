@@ -141,3 +141,54 @@ full:
   ret ptr null
 }}
 """
+
+
+# What LLVM calls where a processor has no instructions for float16.  These may not convert it
+# themselves: only integers and float32 are in the bodies.
+HALVES = """\
+define float @__extendhfsf2(half %x) nounwind {
+  %short = bitcast half %x to i16
+  %bits = zext i16 %short to i32
+  %sign.16 = and i32 %bits, 32768
+  %sign = shl i32 %sign.16, 16
+  %magnitude = and i32 %bits, 32767
+  %small = icmp ult i32 %magnitude, 1024
+  %number = uitofp i32 %magnitude to float
+  %scaled = fmul float %number, 0x3E70000000000000
+  %scaled.bits = bitcast float %scaled to i32
+  %moved = shl i32 %magnitude, 13
+  %special = icmp uge i32 %magnitude, 31744
+  %offset = select i1 %special, i32 1879048192, i32 939524096
+  %normal = add i32 %moved, %offset
+  %unsigned = select i1 %small, i32 %scaled.bits, i32 %normal
+  %signed = or i32 %unsigned, %sign
+  %result = bitcast i32 %signed to float
+  ret float %result
+}
+
+define half @__truncsfhf2(float %x) nounwind {
+  %bits = bitcast float %x to i32
+  %high = lshr i32 %bits, 16
+  %sign = and i32 %high, 32768
+  %magnitude = and i32 %bits, 2147483647
+  %above = bitcast i32 %magnitude to float
+  %small = icmp ult i32 %magnitude, 947912704
+  %aligned = fadd float %above, 5.0e-1
+  %aligned.bits = bitcast float %aligned to i32
+  %subnormal = sub i32 %aligned.bits, 1056964608
+  %last = lshr i32 %magnitude, 13
+  %odd = and i32 %last, 1
+  %moved = sub i32 %magnitude, 939520001
+  %rounded = add i32 %moved, %odd
+  %normal = lshr i32 %rounded, 13
+  %finite = select i1 %small, i32 %subnormal, i32 %normal
+  %large = icmp uge i32 %magnitude, 1199566848
+  %bounded = select i1 %large, i32 31744, i32 %finite
+  %nan = icmp ugt i32 %magnitude, 2139095040
+  %unsigned = select i1 %nan, i32 32256, i32 %bounded
+  %signed = or i32 %unsigned, %sign
+  %short = trunc i32 %signed to i16
+  %result = bitcast i16 %short to half
+  ret half %result
+}
+"""

@@ -12,8 +12,10 @@ from heald.codegen.objects import undefined_symbols
 from heald.codegen.target import create_machine, host_target
 from heald.diagnostics import InternalError
 
-ALLOWED = frozenset({"fma", "fmaf", "memcpy", "memmove", "memset"})
-"""What compiled code may ask of the process; fma only where the processor has none."""
+_EXACT = ("fma", "ceil", "floor", "roundeven", "trunc")
+ALLOWED = frozenset({"memcpy", "memmove", "memset", *_EXACT, *(f"{name}f" for name in _EXACT)})
+"""What compiled code may ask of the process: of arithmetic what has one right result, and only
+where the processor has no instruction for it."""
 
 
 def load_object(

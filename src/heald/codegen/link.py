@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heald.artifact import Artifact
 from heald.codegen.jit import load_object
 from heald.codegen.objects import undefined_symbols
-from heald.codegen.support import NAMES, addresses
+from heald.codegen.support import addresses
 from heald.diagnostics import InternalError
 
 
@@ -34,7 +34,6 @@ def load(artifact: Artifact) -> LoadedCode:
     """
     if artifact.target != "cpu":
         raise InternalError(f"code for {artifact.target} cannot be loaded as CPU code")
-    needed = undefined_symbols(artifact.code).intersection(NAMES)
-    imports = {name: addresses()[name] for name in needed}
+    imports = addresses(undefined_symbols(artifact.code))
     (address,), keepalive = load_object(artifact.code, (artifact.entry,), imports)
     return LoadedCode(address, keepalive)

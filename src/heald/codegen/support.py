@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from heald.codegen.compile import compile_helper
-from heald.codegen.helpers import FAULT, LANES_FAULT, print_room
+from heald.codegen.helpers import FAULT, HALVES, LANES_FAULT, print_room
 from heald.codegen.jit import load_object
 from heald.codegen.target import host_target
 
 NAMES = ("heald_fault", "heald_lanes_fault", "heald_print_room")
-"""What objects of kernels may refer to."""
+HALF_NAMES = ("__extendhfsf2", "__truncsfhf2")
+"""What objects of kernels may refer to; the last two where the processor knows no float16."""
 
 
 @cache
@@ -24,6 +25,20 @@ def _loaded() -> tuple[Mapping[str, int], object]:
     return dict(zip(NAMES, addresses, strict=True)), keepalive
 
 
-def addresses() -> Mapping[str, int]:
-    """The functions by name; they stay as long as the process."""
-    return _loaded()[0]
+@cache
+def _halves() -> tuple[Mapping[str, int], object]:
+    target = host_target()
+    code = compile_helper(target.header + HALVES, target)
+    addresses, keepalive = load_object(code, HALF_NAMES)
+    return dict(zip(HALF_NAMES, addresses, strict=True)), keepalive
+
+
+def addresses(names: Iterable[str]) -> Mapping[str, int]:
+    """Those of the functions that are among ``names``; they stay as long as the process."""
+    wanted = frozenset(names)
+    found: dict[str, int] = {}
+    if not wanted.isdisjoint(NAMES):
+        found |= _loaded()[0]
+    if not wanted.isdisjoint(HALF_NAMES):
+        found |= _halves()[0]
+    return {name: found[name] for name in wanted & found.keys()}

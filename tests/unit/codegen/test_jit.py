@@ -1,6 +1,7 @@
 """Objects: what they refer to, loading many of them, floating-point state, bad input."""
 
 import ctypes
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +9,10 @@ from strategies import signatures
 from unit.codegen.harness import Launch, Make, compiled, run
 
 from heald.artifact import Artifact
-from heald.codegen import build, compile_object, host_target, load
+from heald.codegen import Target, build, compile_object, host_target, jit, load
 from heald.codegen.jit import load_object
 from heald.codegen.objects import undefined_symbols
-from heald.codegen.support import NAMES
+from heald.codegen.support import HALF_NAMES, NAMES, addresses
 from heald.diagnostics import InternalError
 from heald.ir import Kernel
 from heald.ops import TABLE
@@ -50,6 +51,75 @@ def test_objects_call_nothing_but_the_basics() -> None:
     text = host_target().header + "declare void @missing()\ndefine void @f() {\n"
     text += "  call void @missing()\n  ret void\n}\n"
     assert undefined_symbols(compile_object(text, host_target())) == {"missing"}
+
+
+OLD = ("64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2")
+NEWER = (*OLD, "cx16", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "sahf")
+
+
+def old_target(cpu: str, features: tuple[str, ...]) -> Target:
+    """A processor of this family that knows less, so that its code runs here."""
+    host = host_target()
+    known = [name[1:] for name in host.features.split(",")]
+    flags = ",".join(f"{'+' if name in features else '-'}{name}" for name in known)
+    return replace(host, cpu=cpu, features=flags)
+
+
+OLD_TARGETS = pytest.mark.parametrize(
+    ("cpu", "features"),
+    [("x86-64", OLD), ("nehalem", NEWER), ("sandybridge", (*NEWER, "avx", "xsave"))],
+    ids=("x86-64", "nehalem", "sandybridge"),
+)
+
+
+def test_objects_for_old_processors_call_what_is_exact() -> None:
+    code = build(everything_kernel(), old_target("x86-64", OLD)).code
+    assert undefined_symbols(code) <= {*ALLOWED, *HALF_NAMES, *jit.ALLOWED}
+    assert {"fma", "fmaf", *HALF_NAMES} <= undefined_symbols(code)
+
+
+CONVERT = """
+define i32 @widen(i16 %bits) {
+  %half = bitcast i16 %bits to half
+  %float = fpext half %half to float
+  %result = bitcast float %float to i32
+  ret i32 %result
+}
+
+define i16 @narrow(i32 %bits) {
+  %float = bitcast i32 %bits to float
+  %half = fptrunc float %float to half
+  %result = bitcast half %half to i16
+  ret i16 %result
+}
+"""
+
+
+@OLD_TARGETS
+def test_float16_without_instructions_for_it(cpu: str, features: tuple[str, ...]) -> None:
+    old = old_target(cpu, features)
+    code = compile_object(old.header + CONVERT, old)
+    assert undefined_symbols(code) == set(HALF_NAMES)
+    (widen, narrow), keepalive = load_object(code, ("widen", "narrow"), addresses(HALF_NAMES))
+    to_float = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint16)(widen)
+    to_half = ctypes.CFUNCTYPE(ctypes.c_uint16, ctypes.c_uint32)(narrow)
+    halves = np.arange(1 << 16, dtype=np.uint16)
+    found = np.array([to_float(int(h)) for h in halves], np.uint32).view(np.float32)
+    expected = halves.view(np.float16).astype(np.float32)
+    np.testing.assert_array_equal(found, expected)
+    assert np.array_equal(np.signbit(found), np.signbit(expected))
+    # Every half, what lies between neighbours, and what lies just beside that.
+    bits = found.view(np.uint32).astype(np.int64)
+    floats = np.concatenate([bits, *(bits + (1 << 12) + k for k in (-1, 0, 1))])
+    floats = np.concatenate([floats, np.random.default_rng(0).integers(0, 1 << 32, 20000)])
+    floats = np.unique(floats[(floats >= 0) & (floats < 1 << 32)])
+    with np.errstate(all="ignore"):
+        expected = floats.astype(np.uint32).view(np.float32).astype(np.float16)
+    found = np.array([to_half(int(x)) for x in floats], np.uint16).view(np.float16)
+    np.testing.assert_array_equal(found, expected)
+    numbers = ~np.isnan(expected)
+    assert np.array_equal(found.view(np.uint16)[numbers], expected.view(np.uint16)[numbers])
+    assert keepalive
 
 
 def add_kernel(number: int) -> Kernel:
