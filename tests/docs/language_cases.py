@@ -136,6 +136,7 @@ CASES: dict[str, dict[str, list[Case]]] = {
             Case("n[0] = n[0] // 2\nn[1] = n[1] % 3", n=[-7, -7], gives=[-4, 2]),
             Case("f[0] = f[0] // 2.0\nf[1] = f[1] % 3.0", f=[-7.0, -7.0], gives=[-4.0, 2.0]),
             Case("n[0] = n[0] // n[1]", n=[1, 0], code="H0402"),
+            Case("v = wp.vec2i(n[0], 7) // wp.vec2i(2, 2)\nn[0] = v.x", n=[-7], gives=[-4]),
         ],
         "`**`": [
             Case("f[0] = f[0] ** 0.5", f=[9.0], gives=[3.0]),
@@ -145,10 +146,13 @@ CASES: dict[str, dict[str, list[Case]]] = {
         "`&` `\\|` `^` `~`": [
             Case("n[0] = n[0] & 6 | 8 ^ 1\nn[1] = ~n[1]", n=[5, 0], gives=[13, -1]),
             Case("n[0] = int((n[0] > 0) & (n[1] > 0))", n=[1, 0], gives=[0]),
+            Case("v = ~(wp.vec2i(n[0], 7) & wp.vec2i(3, 2))\nn[0] = v.x", n=[5], gives=[-2]),
         ],
         "`<<` `>>`": [
             Case("n[0] = n[0] << n[2]\nn[1] = n[1] >> 1", n=[1, -3, 33], gives=[2, -2]),
             Case("n[0] = n[0] << 33", code="H0202"),
+            Case("v = wp.vec2i(n[0], 7) << wp.vec2i(33, 2)\nn[0] = v.x", n=[5], gives=[10]),
+            Case("v = wp.vec2i(n[0], 7) << 2", code="H0201"),
         ],
         "`<` `<=` `>` `>=` `==` `!=`": [
             Case("n[0] = int(0 <= n[0] < 4)", n=[3], gives=[1]),
@@ -170,6 +174,7 @@ CASES: dict[str, dict[str, list[Case]]] = {
         ],
         "`*` `/`": [
             Case("v = 3 * wp.vec2(f[0], 1.0) / 2.0\nf[0] = v.x", f=[2.0], gives=[3.0]),
+            Case("q = 3 / wp.quat(f[0], 1.0, 1.0, 1.0)\nf[0] = q.x", f=[2.0], gives=[1.5]),
         ],
         "`*` `@`": [
             Case(
@@ -319,6 +324,8 @@ CASES: dict[str, dict[str, list[Case]]] = {
         "a shift by more than the width": [
             Case("n[0] = n[0] << n[1]", n=[1, 33], gives=[2]),
             Case("n[0] = n[0] << 33", code="H0202"),
+            Case("v = wp.vec2i(n[0], 7) << wp.vec2i(33, 2)\nn[0] = v.x", n=[5], gives=[10]),
+            Case("v = wp.vec2i(n[0], 7) << 2", code="H0201"),
         ],
     },
 }

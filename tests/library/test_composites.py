@@ -7,7 +7,22 @@ import numpy.typing as npt
 import pytest
 from library.harness import Typed, evaluate
 
-from heald.types import Matrix, Quaternion, Scalar, Transform, Type, Vector, f16, f32, f64, i32
+import heald as wp
+from heald.diagnostics import TypingError
+from heald.types import (
+    Matrix,
+    Quaternion,
+    Scalar,
+    Transform,
+    Type,
+    Vector,
+    f16,
+    f32,
+    f64,
+    i8,
+    i32,
+    u64,
+)
 
 NDArray = npt.NDArray[Any]
 ROUNDING = {f16: 2.0**-10, f32: 2.0**-23, f64: 2.0**-52}
@@ -139,6 +154,37 @@ def test_products_by_operators() -> None:
     np.testing.assert_allclose(one("x0 * wp.transpose(x1)", Vector(f64, 2), v, a), wanted)
 
 
+@pytest.mark.parametrize("t", [Vector(i8, 5), Matrix(i32, 2, 3), Vector(u64, 3)], ids=str)
+def test_bit_operations_of_composites(t: Vector | Matrix) -> None:
+    rng = np.random.default_rng(7)
+    dtype = t.dtype.carrier
+    shape = (50, *t.shape)
+    info = np.iinfo(dtype)
+    a = Typed(t, rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True))
+    b = Typed(t, rng.integers(0, t.dtype.bits, shape).astype(dtype))
+    wanted = [a.data & b.data, a.data | b.data, a.data ^ b.data, a.data << b.data, a.data >> b.data]
+    for op, value in zip(("&", "|", "^", "<<", ">>"), wanted, strict=True):
+        assert np.array_equal(one(f"x0 {op} x1", t, a, b), value), op
+        assert np.array_equal(one(f"y = x0\ny {op}= x1\ny", t, a, b), value), op
+    assert np.array_equal(one("~x0", t, a), ~a.data)
+    wide = Typed(t, np.full(shape, t.dtype.bits + 1, dtype))  # the count is modulo the width
+    assert np.array_equal(one("x0 << x1", t, a, wide), a.data << dtype.type(1))
+
+
+def test_bit_operations_of_host_vectors_are_those_of_kernels() -> None:
+    a, b = wp.vec3i(-7, 6, 5), wp.vec3i(3, 1, 2)
+    assert [a & b, a | b, a ^ b] == [(1, 0, 0), (-5, 7, 7), (-6, 7, 7)]
+    assert [a << b, a >> b, ~a, a // b] == [(-56, 12, 20), (-1, 3, 1), (6, -7, -6), (-3, 6, 2)]
+    for wrong in (lambda: a & 1, lambda: wp.vec3() | wp.vec3(), lambda: ~wp.quat()):
+        with pytest.raises(TypingError, match="H0201"):
+            wrong()
+
+
+def test_numbers_are_divided_by_quaternions() -> None:
+    q = wp.quat(1.0, 2.0, 4.0, -8.0)
+    assert 2.0 / q == wp.div(2.0, q) == wp.quat(2.0, 1.0, 0.5, -0.25)
+
+
 @FLOATS
 def test_axis_and_angle_give_the_rotation_back(t: Scalar) -> None:
     q = rotations(t)
@@ -199,3 +245,15 @@ def test_slerp_ends_where_it_should(t: Scalar) -> None:
         assert np.abs(got * same - wanted.data).max() < 16 * ROUNDING[t]
     again = one("wp.quat_slerp(x0, x0, x1)", a.type, a, Typed(t, np.full(300, 0.3, t.carrier)))
     assert np.abs(again.astype(float) - a.data).max() < 4 * ROUNDING[t]
+
+
+@FLOATS
+def test_slerp_normalises_what_it_leads_to(t: Scalar) -> None:
+    a = rotations(t)
+    b = Typed(a.type, np.roll(a.data, 1, axis=0))
+    at = Typed(t, np.random.default_rng(8).uniform(0, 1, len(a.data)).astype(t.carrier))
+    for factor in (0.25, 3.0):
+        scaled = Typed(a.type, b.data * t.carrier.type(factor))
+        got = one("wp.quat_slerp(x0, x1, x2)", a.type, a, scaled, at).astype(float)
+        wanted = one("wp.quat_slerp(x0, x1, x2)", a.type, a, b, at).astype(float)
+        assert np.abs(got - wanted).max() < 16 * ROUNDING[t]

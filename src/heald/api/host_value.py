@@ -6,8 +6,8 @@ an operator can be changed in place (``v.x = 1.0``); those read out of something
 an array, a row of a matrix, the ``p`` of a transformation) are copies and refuse it, since the
 change would be lost.
 
-``+ - * / % @`` and negation are evaluated by what :func:`set_operators` installed, so that their
-bits are those of kernels.
+Operators are evaluated by what :func:`set_operators` installed, so that their bits are those of
+kernels.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ _OPERATORS = _Operators()
 def set_operators(evaluate: Evaluate) -> None:
     """Install what evaluates operators on host values.
 
-    ``evaluate(op, lhs, rhs)`` gets ``+ - * / % @`` with both operands, of which at least one is a
-    host value, or ``neg`` with the operand and None; it returns the result, or NotImplemented.
+    ``evaluate(op, lhs, rhs)`` gets ``+ - * / // % @ & | ^ << >>`` with both operands, of which at
+    least one is a host value, or ``neg`` or ``~`` with the operand and None; it returns the result,
+    or NotImplemented.
     """
     _OPERATORS.evaluate = evaluate
 
@@ -191,13 +192,28 @@ class HostValue:
     __rmul__ = _reflected("*")
     __truediv__ = _binary("/")
     __rtruediv__ = _reflected("/")
+    __floordiv__ = _binary("//")
+    __rfloordiv__ = _reflected("//")
     __mod__ = _binary("%")
     __rmod__ = _reflected("%")
     __matmul__ = _binary("@")
     __rmatmul__ = _reflected("@")
+    __and__ = _binary("&")
+    __rand__ = _reflected("&")
+    __or__ = _binary("|")
+    __ror__ = _reflected("|")
+    __xor__ = _binary("^")
+    __rxor__ = _reflected("^")
+    __lshift__ = _binary("<<")
+    __rlshift__ = _reflected("<<")
+    __rshift__ = _binary(">>")
+    __rrshift__ = _reflected(">>")
 
     def __neg__(self) -> Any:
         return _apply("neg", self, None)
+
+    def __invert__(self) -> Any:
+        return _apply("~", self, None)
 
     def __pos__(self) -> HostValue:
         return self.from_leaves(self.leaves)

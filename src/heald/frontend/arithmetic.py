@@ -65,7 +65,9 @@ _PYTHON: dict[str, Callable[..., bool | int | float]] = {
     ">>": operator.rshift,
 }
 _BITS = {"&": "iand", "|": "ior", "^": "ixor"}
+_SHIFTS = ("<<", ">>")
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul"}
+_BY_COMPONENT = {"+", "-", *_BITS, *_SHIFTS}
 _LIBRARY = {"*": "mul", "@": "mul", "%": "floormod", "/": "div", "//": "floordiv"}
 _COMPONENT_WISE = {"*": "cw_mul", "/": "cw_div"}
 _MAX_INTEGER_POWER = 64
@@ -187,8 +189,9 @@ def binary(s: Session, node: ast.AST, op: str, a: Number, b: Number) -> Number:
     ta, tb = s.type_of(a), s.type_of(b)
     if isinstance(ta, Scalar) and isinstance(tb, Scalar):
         return _scalar(s, node, op, a, b)
-    if op in "+-" and ta is tb and composite_scalar(ta) is not None:
-        return _component_wise(s, ta, lambda x, y: _arith(s, node, op, x, y), a, b)
+    if op in _BY_COMPONENT and ta is tb and composite_scalar(ta) is not None:
+        rule = _shift if op in _SHIFTS else _arith
+        return _component_wise(s, ta, lambda x, y: rule(s, node, op, x, y), a, b)
     if op in "*/" and composite_scalar(ta) is not None and isinstance(tb, Scalar):
         return _component_wise(s, ta, lambda x, y: _like(s, node, op, x, y), a, b)
     if op == "*" and composite_scalar(tb) is not None and isinstance(ta, Scalar):
@@ -217,7 +220,7 @@ def _unsupported(s: Session, node: ast.AST, op: str, a: Number, b: Number) -> Re
         hint = "operators work on the fields of a struct"
     elif ta is tb and op in _COMPONENT_WISE:
         hint = f"wp.{_COMPONENT_WISE[op]}(a, b) works component by component"
-    elif op in "+-" and (isinstance(ta, Scalar) or isinstance(tb, Scalar)):
+    elif op in _BY_COMPONENT and (isinstance(ta, Scalar) or isinstance(tb, Scalar)):
         composite = tb if isinstance(ta, Scalar) else ta
         hint = f"make both the same: wp.{describe_type(composite)}(...) of the number"
     return s.refuse(
@@ -246,7 +249,7 @@ def _like(s: Session, node: ast.AST, op: str, component: Number, other: Number) 
 def _scalar(s: Session, node: ast.AST, op: str, a: Number, b: Number) -> Number:
     if op == "**":
         return _power(s, node, a, b)
-    if op in ("<<", ">>"):
+    if op in _SHIFTS:
         return _shift(s, node, op, a, b)
     if op in ("//", "%"):
         x, y, t = meet(s, node, a, b)
@@ -400,6 +403,8 @@ def _invert(s: Session, node: ast.AST, operand: Number) -> Number:
             return Literal(not operand.value)
         return Literal(~operand.value)
     t = s.type_of(operand)
+    if composite_scalar(t) is not None:
+        return _component_wise(s, t, lambda x: as_value(s, node, _invert(s, node, x)), operand)
     if isinstance(operand, Literal) or not (isinstance(t, Scalar) and (t.is_integer or t is b1)):
         raise s.refuse(node, "H0201", f"~ works on integers, not on {describe(operand)}")
     return s.op("inot", operand)

@@ -426,7 +426,8 @@ def _power_of_two(exponent: int64) -> float64:
 
 @builtin(group=GROUP, accuracy=Exact())
 def div(a: Float, b: Float) -> Float:
-    """``a / b``, correctly rounded; a scalar by a vector or matrix, component by component.
+    """``a / b``, correctly rounded; of a number and a vector, matrix or quaternion, either way,
+    component by component.
 
     >>> wp.div(1.0, 8.0)
     0.125

@@ -179,52 +179,74 @@ def skew(vec: Vec(Scalar, 3)) -> Mat(Scalar, 3, 3):
 
 @builtin(group=GROUP, accuracy=Exact())
 def matrix_from_rows(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Mat(Scalar, 2, N):
-    """The matrix with the given vectors, two to four, as rows.
+    """The matrix with the given vectors, one to six, as rows.
 
     >>> wp.matrix_from_rows(wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))
     mat22f([[1.0, 2.0], [3.0, 4.0]])
     """
-    dtype = type(a).dtype
-    y = static(Mat(dtype, 2, len(a)))()
-    for j in static(range(len(a))):
-        y[0, j] = a[j]
-        y[1, j] = b[j]
-    return y
+    return _rows((a, b))
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def matrix_from_rows(a: Vec(Scalar, N)) -> Mat(Scalar, 1, N):
+    return _rows((a,))
 
 
 @builtin(group=GROUP, accuracy=Exact())
 def matrix_from_rows(a: Vec(Scalar, N), b: Vec(Scalar, N), c: Vec(Scalar, N)) -> Mat(Scalar, 3, N):
-    dtype = type(a).dtype
-    y = static(Mat(dtype, 3, len(a)))()
-    for j in static(range(len(a))):
-        y[0, j] = a[j]
-        y[1, j] = b[j]
-        y[2, j] = c[j]
-    return y
+    return _rows((a, b, c))
 
 
 @builtin(group=GROUP, accuracy=Exact())
 def matrix_from_rows(
     a: Vec(Scalar, N), b: Vec(Scalar, N), c: Vec(Scalar, N), d: Vec(Scalar, N)
 ) -> Mat(Scalar, 4, N):
-    dtype = type(a).dtype
-    y = static(Mat(dtype, 4, len(a)))()
-    for j in static(range(len(a))):
-        y[0, j] = a[j]
-        y[1, j] = b[j]
-        y[2, j] = c[j]
-        y[3, j] = d[j]
+    return _rows((a, b, c, d))
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def matrix_from_rows(
+    a: Vec(Scalar, N), b: Vec(Scalar, N), c: Vec(Scalar, N), d: Vec(Scalar, N), e: Vec(Scalar, N)
+) -> Mat(Scalar, 5, N):
+    return _rows((a, b, c, d, e))
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def matrix_from_rows(
+    a: Vec(Scalar, N),
+    b: Vec(Scalar, N),
+    c: Vec(Scalar, N),
+    d: Vec(Scalar, N),
+    e: Vec(Scalar, N),
+    f: Vec(Scalar, N),
+) -> Mat(Scalar, 6, N):
+    return _rows((a, b, c, d, e, f))
+
+
+@helper
+def _rows(vectors):
+    first = vectors[0]
+    dtype, count = type(first).dtype, len(vectors)
+    y = static(Mat(dtype, count, len(first)))()
+    for i in static(range(count)):
+        for j in static(range(len(first))):
+            y[i, j] = vectors[i][j]
     return y
 
 
 @builtin(group=GROUP, accuracy=Exact())
 def matrix_from_cols(a: Vec(Scalar, N), b: Vec(Scalar, N)) -> Mat(Scalar, N, 2):
-    """The matrix with the given vectors, two to four, as columns.
+    """The matrix with the given vectors, one to six, as columns.
 
     >>> wp.matrix_from_cols(wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))
     mat22f([[1.0, 3.0], [2.0, 4.0]])
     """
     return transpose(matrix_from_rows(a, b))
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def matrix_from_cols(a: Vec(Scalar, N)) -> Mat(Scalar, N, 1):
+    return transpose(matrix_from_rows(a))
 
 
 @builtin(group=GROUP, accuracy=Exact())
@@ -237,6 +259,25 @@ def matrix_from_cols(
     a: Vec(Scalar, N), b: Vec(Scalar, N), c: Vec(Scalar, N), d: Vec(Scalar, N)
 ) -> Mat(Scalar, N, 4):
     return transpose(matrix_from_rows(a, b, c, d))
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def matrix_from_cols(
+    a: Vec(Scalar, N), b: Vec(Scalar, N), c: Vec(Scalar, N), d: Vec(Scalar, N), e: Vec(Scalar, N)
+) -> Mat(Scalar, N, 5):
+    return transpose(matrix_from_rows(a, b, c, d, e))
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def matrix_from_cols(
+    a: Vec(Scalar, N),
+    b: Vec(Scalar, N),
+    c: Vec(Scalar, N),
+    d: Vec(Scalar, N),
+    e: Vec(Scalar, N),
+    f: Vec(Scalar, N),
+) -> Mat(Scalar, N, 6):
+    return transpose(matrix_from_rows(a, b, c, d, e, f))
 
 
 # -- determinant and inverse ---------------------------------------------------------------------

@@ -146,6 +146,11 @@ def div(a: Quat(Float), b: Float) -> Quat(Float):
 
 
 @builtin(group=GROUP, accuracy=Exact())
+def div(a: Float, b: Quat(Float)) -> Quat(Float):
+    return type(b)(a / b.x, a / b.y, a / b.z, a / b.w)
+
+
+@builtin(group=GROUP, accuracy=Exact())
 def neg(x: Scalar) -> Scalar:
     """``-x``; of a composite, component by component.
 
@@ -187,7 +192,7 @@ def unot(a: Int) -> bool_:
 
 @builtin(group=GROUP, accuracy=Exact())
 def bit_and(a: Int, b: Int) -> Int:
-    """``a & b``.
+    """``a & b``; of vectors and matrices of one type, component by component.
 
     >>> wp.bit_and(12, 10)
     8
@@ -196,8 +201,18 @@ def bit_and(a: Int, b: Int) -> Int:
 
 
 @builtin(group=GROUP, accuracy=Exact())
+def bit_and(a: Vec(Int, N), b: Vec(Int, N)) -> Vec(Int, N):
+    return a & b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def bit_and(a: Mat(Int, R, C), b: Mat(Int, R, C)) -> Mat(Int, R, C):
+    return a & b
+
+
+@builtin(group=GROUP, accuracy=Exact())
 def bit_or(a: Int, b: Int) -> Int:
-    """``a | b``.
+    """``a | b``; of vectors and matrices of one type, component by component.
 
     >>> wp.bit_or(12, 10)
     14
@@ -206,8 +221,18 @@ def bit_or(a: Int, b: Int) -> Int:
 
 
 @builtin(group=GROUP, accuracy=Exact())
+def bit_or(a: Vec(Int, N), b: Vec(Int, N)) -> Vec(Int, N):
+    return a | b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def bit_or(a: Mat(Int, R, C), b: Mat(Int, R, C)) -> Mat(Int, R, C):
+    return a | b
+
+
+@builtin(group=GROUP, accuracy=Exact())
 def bit_xor(a: Int, b: Int) -> Int:
-    """``a ^ b``.
+    """``a ^ b``; of vectors and matrices of one type, component by component.
 
     >>> wp.bit_xor(12, 10)
     6
@@ -216,8 +241,19 @@ def bit_xor(a: Int, b: Int) -> Int:
 
 
 @builtin(group=GROUP, accuracy=Exact())
+def bit_xor(a: Vec(Int, N), b: Vec(Int, N)) -> Vec(Int, N):
+    return a ^ b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def bit_xor(a: Mat(Int, R, C), b: Mat(Int, R, C)) -> Mat(Int, R, C):
+    return a ^ b
+
+
+@builtin(group=GROUP, accuracy=Exact())
 def lshift(a: Int, b: Int) -> Int:
-    """``a << b``; the count is taken modulo the width.
+    """``a << b``; the count is taken modulo the width.  Of vectors and matrices of one type,
+    component by component.
 
     >>> wp.lshift(3, 2)
     12
@@ -226,8 +262,19 @@ def lshift(a: Int, b: Int) -> Int:
 
 
 @builtin(group=GROUP, accuracy=Exact())
+def lshift(a: Vec(Int, N), b: Vec(Int, N)) -> Vec(Int, N):
+    return a << b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def lshift(a: Mat(Int, R, C), b: Mat(Int, R, C)) -> Mat(Int, R, C):
+    return a << b
+
+
+@builtin(group=GROUP, accuracy=Exact())
 def rshift(a: Int, b: Int) -> Int:
-    """``a >> b``, keeping the sign of signed integers; the count is taken modulo the width.
+    """``a >> b``, keeping the sign of signed integers; the count is taken modulo the width.  Of
+    vectors and matrices of one type, component by component.
 
     >>> wp.rshift(-12, 2)
     -3
@@ -236,12 +283,32 @@ def rshift(a: Int, b: Int) -> Int:
 
 
 @builtin(group=GROUP, accuracy=Exact())
+def rshift(a: Vec(Int, N), b: Vec(Int, N)) -> Vec(Int, N):
+    return a >> b
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def rshift(a: Mat(Int, R, C), b: Mat(Int, R, C)) -> Mat(Int, R, C):
+    return a >> b
+
+
+@builtin(group=GROUP, accuracy=Exact())
 def invert(a: Int) -> Int:
-    """``~a``: every bit flipped.
+    """``~a``: every bit flipped, of vectors and matrices in every component.
 
     >>> wp.invert(0)
     -1
     """
+    return ~a
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def invert(a: Vec(Int, N)) -> Vec(Int, N):
+    return ~a
+
+
+@builtin(group=GROUP, accuracy=Exact())
+def invert(a: Mat(Int, R, C)) -> Mat(Int, R, C):
     return ~a
 
 

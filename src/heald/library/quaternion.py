@@ -206,17 +206,18 @@ def quat_rpy(roll: Float, pitch: Float, yaw: Float) -> Quat(Float):
     )
 
 
-@builtin(group=GROUP, accuracy=Scaled(16), domain={"a": Unit(), "b": Unit()})
+@builtin(group=GROUP, accuracy=Scaled(16), domain={"a": Unit()})
 def quat_slerp(a: Quat(Float), b: Quat(Float), t: Float) -> Quat(Float):
     """The rotation at ``t`` on the shortest arc from ``a`` (0) to ``b`` (1), at a constant rate.
 
-    Both must have length one.  Where the arc is so short that its sine is below 10^-3 the result is
-    the normalised straight blend, whose difference is far below rounding.
+    ``a`` must have length one; ``b`` is normalised.  Where the arc is so short that its sine is
+    below 10^-3 the result is the normalised straight blend, whose difference is far below rounding.
 
     >>> wp.quat_slerp(wp.quat_identity(), wp.quat_identity(), 0.5)
     quatf([0.0, 0.0, 0.0, 1.0])
     """
-    near = -b if dot(a, b) < 0 else b
+    unit = normalize(b)
+    near = -unit if dot(a, unit) < 0 else unit
     half = atan2(length(a - near), length(a + near))
     angle = half + half
     size = sin(angle)

@@ -143,6 +143,9 @@ SIGNATURES = """\
   float64, too. `inverse` takes matrices of any size.
 * `svd2`, `svd3`, `qr3`, `eig3` and `quat_to_axis_angle` return their results; the forms of Warp
   that write into arguments do not exist.
+* `matrix_from_rows` and `matrix_from_cols` take one to six vectors; in Warp any number.
+* `cw_div` and `div` take floats: as with `/`, a quotient of integers would be truncated in Warp.
+  `wp.floordiv(a, b)` of vectors is the floor.
 * `cast` works between numbers of one size, vectors of one length and matrices of one shape; not
   on structs.
 * `wp.spatial_vector` has the fixed type float32 (`wp.spatial_vectord`: float64) and no `dtype=`.

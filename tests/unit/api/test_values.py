@@ -504,6 +504,13 @@ def test_operators_go_through_the_hook(evaluated):
     assert m @ v == ("@", m, v)
     assert (1, 2, 3) @ m == ("@", (1, 2, 3), m)
     assert -v == ("neg", v, None)
+    assert ~v == ("~", v, None)
+    assert v // 2 == ("//", v, 2)
+    assert 2 // v == ("//", 2, v)
+    assert (v & m, v | m, v ^ m) == (("&", v, m), ("|", v, m), ("^", v, m))
+    assert (1 & v, 1 | v, 1 ^ v) == (("&", 1, v), ("|", 1, v), ("^", 1, v))
+    assert (v << 1, v >> 1) == (("<<", v, 1), (">>", v, 1))
+    assert (1 << v, 1 >> v) == (("<<", 1, v), (">>", 1, v))
 
 
 def test_numpy_leaves_operators_to_the_value(evaluated):

@@ -231,6 +231,11 @@ def test_columns_count_characters() -> None:
         ("a[n - 1] = 1.0", ["negative-index"]),
         ("if n > 0:\n    a[n - 1] = 1.0", []),
         ("a[wp.max(n - 1, 0)] = 1.0", []),
+        ("k = n - 1\na[k] = 1.0", ["negative-index"]),
+        ("k = n - 1\nif k >= 0:\n    a[k] = 1.0", []),
+        ("if n > 0:\n    k = n - 1\n    a[k] = 1.0", []),
+        ("k = wp.max(n - 1, 0)\na[k] = 1.0", []),
+        ("k = n - 1\nif k < 0:\n    k = 0\na[k] = 1.0", []),
         ("a[-1] = 1.0", []),
         ("a[n:-1][0] = 1.0", []),
     ],
@@ -283,6 +288,19 @@ class P:
 def k(p: P, ps: wp.array(dtype=P), n: int):
     {body}"""
     assert found(text) == keys
+
+
+@pytest.mark.parametrize(
+    ("line", "keys"),
+    [
+        ("from warp.fem import *", ["libraries"]),
+        ("from warp.tests.unittest_utils import *", ["libraries"]),
+        ("from warp.types import *", []),
+        ("from warp import *", ["star-import"]),
+    ],
+)
+def test_all_names_of_a_package(line: str, keys: list[str]) -> None:
+    assert found(line) == keys
 
 
 def test_ordinary_functions_are_not_judged() -> None:

@@ -104,8 +104,9 @@ def _index(index: ast.expr, kinds: Kinds, compared: set[str]) -> Iterator[Hit]:
                 if name not in compared and kinds.of(one).number is Number.INT:
                     yield "negative-index", one, f"index {ast.unparse(one)}, '{name}' is not tested"
             case ast.Name(id=name):
-                known = kinds.of(one)
-                if known.number is Number.INT and name in kinds.written_negative:
+                is_lowered = name not in compared and kinds.lowered.get(name, set()) - compared
+                may_be = name in kinds.written_negative or is_lowered
+                if may_be and kinds.of(one).number is Number.INT:
                     yield "negative-index", one, f"index '{name}', which may be negative"
 
 

@@ -147,6 +147,7 @@ class Kinds:
     Attributes:
         known: what is known of each name, those of the module among them.
         written_negative: locals to which a negative literal is assigned.
+        lowered: locals to which another name less a number is assigned, and those names.
     """
 
     def __init__(self, function: ast.FunctionDef, resolve: Resolve, module: Module) -> None:
@@ -164,6 +165,11 @@ class Kinds:
             for name, value in assigned
             if isinstance(value, ast.expr) and _literal(value, 0) < 0
         }
+        self.lowered: dict[str, set[str]] = {}
+        for name, value in assigned:
+            match value:
+                case ast.BinOp(left=ast.Name(id=whole), op=ast.Sub(), right=ast.Constant()):
+                    self.lowered.setdefault(name, set()).add(whole)
         given = {name: known for name, known in self.known.items() if name in locals_}
         # A local is unknown until something plain is assigned to it; knowledge spreads by a local a
         # round, and is then lost at most three times by each.

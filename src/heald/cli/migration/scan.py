@@ -120,8 +120,8 @@ class _Scan:
         for entry in statement.names:
             module = statement.module if isinstance(statement, ast.ImportFrom) else None
             dotted = f"{module}.{entry.name}" if module else entry.name
-            inside = dotted.removeprefix("warp").lstrip(".")
-            if inside and entry.name != "*" and not is_there(inside):
+            inside = dotted.removesuffix(".*").removeprefix("warp").lstrip(".")
+            if inside and not is_there(inside):
                 yield from self._absent(inside, statement)
 
     def _absent(self, dotted: str, node: ast.AST) -> Iterator[tuple[str, ast.AST, str]]:
