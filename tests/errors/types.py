@@ -254,6 +254,8 @@ def library(a: wp.array(dtype=float), states: wp.array(dtype=wp.uint32), v: wp.v
     z = wp.zeros(shape=3, dtype=float)
     c = Cloud(z, 3)  #~ H0201
     x = wp.normalize(wp.vec3i())  #~ H0203
+    x = wp.identity(v[0])  #~ H0203
+    x = wp.cast(v, wp.vec2i)  #~ H0203
 
 
 @wp.kernel

@@ -245,10 +245,12 @@ def test_builtins_of_what_is_known_at_compile_time_are_called_by_python_too() ->
         (lambda: wp.identity(0), "not 0 x 0"),
         (lambda: wp.identity(True), "not True x True"),
         (lambda: wp.identity(100), "not 100 x 100"),
-        (lambda: wp.identity(2.5), "'float' object cannot be interpreted"),
+        (lambda: wp.identity(2.5), "rows and columns are integers known at compile time"),
         (lambda: wp.identity([3]), "unhashable"),
         (wp.identity, "no parameters for"),
-        (lambda: wp.cast(1.0, wp.int64), "numbers of one size"),
+        (lambda: wp.quat_identity(wp.int32), "a quaternion is of a float type, not int32"),
+        (lambda: wp.cast(1.0, wp.int64), "float32 has 32 bits and int64 64"),
+        (lambda: wp.cast(wp.vec3(), wp.vec2i), "vec3 has another shape than vec2i"),
         (lambda: wp.cast(1.0), "no parameters for"),
     ],
 )
@@ -256,3 +258,26 @@ def test_what_they_do_not_take_is_refused_with_what_they_do(call: Any, why: str)
     with pytest.raises(TypingError, match=why) as refused:
         call()
     assert "it accepts" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("wp.identity(x0)", "rows and columns are integers known at compile time"),
+        ("wp.identity(0)", "not 0 x 0"),
+        ("wp.identity(2, wp.sin)", "components are of a scalar type"),
+        ("wp.quat_identity(int32)", "a quaternion is of a float type, not int32"),
+        ("wp.transform_identity(dtype=int32)", "a transformation is of a float type, not int32"),
+        ("wp.cast(x0, float64)", "float32 has 32 bits and float64 64"),
+        ("wp.cast(x0, x0)", "the bits are read as a type known at compile time"),
+    ],
+)
+def test_kernels_are_refused_at_their_own_call(expression: str, why: str) -> None:
+    with pytest.raises(TypingError) as refused:
+        evaluate(expression, X, results=[f32])
+    (found,) = refused.value.diagnostics
+    assert found.code == "H0203"
+    assert found.span is not None
+    assert found.span.file.startswith("<builtin test")
+    assert why in str(refused.value)
+    assert f"it accepts {expression.partition('(')[0][3:]}(" in str(refused.value)

@@ -37,8 +37,10 @@ class _Static(Function):
         """What tells the caller, who has not written what does not compile."""
         values = ", ".join(x.__name__ if isinstance(x, type) else repr(x) for x in given)
         message = f"'{self.key}' does not take ({values})"
-        why = error.diagnostics[-1].message if isinstance(error, CompileError) else str(error)
-        notes = Note(why), *accepted(self.key, self.__heald_overloads__)
+        if isinstance(error, CompileError):
+            notes = error.diagnostics[-1].notes
+        else:
+            notes = Note(str(error)), *accepted(self.key, self.__heald_overloads__)
         return TypingError(Diagnostic("H0203", message, notes=notes))
 
 

@@ -12,7 +12,8 @@ from heald.api.host_value import HostValue
 from heald.api.scalars import describe
 from heald.diagnostics import Diagnostic, TypingError
 from heald.frontend import intrinsic
-from heald.types import Matrix, Vector, as_concrete, f32, i32
+from heald.frontend.operands import literal_of
+from heald.types import Matrix, Scalar, Vector, as_concrete, f32, join, literal_type
 
 
 @intrinsic("vector")
@@ -75,24 +76,31 @@ def transformation(*args: Any, p: Any = None, q: Any = None, dtype: Any = None) 
 
 
 def _dtype(args: tuple[Any, ...], dtype: Any) -> Any:
-    """The type that is given, that of a value, or what Python's numbers become."""
+    """The type that is given, else the one in which typed components meet, or Python's numbers."""
     if dtype is not None:
         return dtype
+    typed, literals = [], []
     for value in args:
-        if isinstance(value, HostValue):
-            return value.__heald_type__.dtype
-        if isinstance(value, (bool, int, float)):
-            continue
-        known = as_concrete(type(value))
-        if known is None:
+        own = value.__heald_type__.dtype if isinstance(value, HostValue) else None
+        number = None if own else literal_of(value)
+        known = own or as_concrete(type(value))
+        if number is not None:
+            literals.append(literal_type(number.value))
+        elif isinstance(known, Scalar):
+            typed.append(known)
+        else:
             raise _bad(f"{describe(value)} is no component of a value")
-        return known
-    return i32 if args and all(isinstance(value, int) for value in args) else f32
+    found: Scalar | None = None
+    for t in typed or literals:
+        found = t if found is None else join(found, t)
+        if found is None:
+            raise _bad("the components have no type in common: give dtype=, or convert them")
+    return found or f32
 
 
 def _float(args: tuple[Any, ...], dtype: Any) -> Any:
     t = _dtype(args, dtype)
-    return f32 if dtype is None and t is i32 else t
+    return f32 if dtype is None and t.is_integer else t
 
 
 def _bad(message: str) -> TypingError:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
-from heald.diagnostics import InternalError
+from heald.diagnostics import InternalError, Note
 from heald.frontend.arithmetic import binary
 from heald.frontend.captures import operand_of
 from heald.frontend.constructors import construct
@@ -20,7 +20,7 @@ from heald.frontend.inlining import inline
 from heald.frontend.intrinsics import INTRINSICS, PYTHON, Arguments
 from heald.frontend.machine import MachineOp
 from heald.frontend.machine_calls import call_machine_op
-from heald.frontend.mismatch import no_overload
+from heald.frontend.mismatch import fits_none, no_overload
 from heald.frontend.operands import (
     Binding,
     Literal,
@@ -226,6 +226,8 @@ def evaluate(s: Session, node: ast.expr, code: str = "H0107") -> Any:
     try:
         return eval(compile(source, s.frame.source.file, "eval"), names)
     except Exception as error:  # noqa: BLE001 - user code may raise anything
+        if s.frame.source.is_written and isinstance(error, ValueError):
+            raise s.refuse(node, "H0203", str(error)) from None
         late = _known_late(s, node)
         raise s.refuse(
             node,
@@ -376,7 +378,26 @@ def call_overloads(
         raise no_overload(s, arguments, name, functions)
     best = min(found, key=lambda c: c.cost)
     operands = best.adapt()
-    return inline(s, arguments.node, _by_mode(s, best.function, operands), operands)
+    function = _by_mode(s, best.function, operands)
+    if s.frame.source.is_written or not _is_static(function):
+        return inline(s, arguments.node, function, operands)
+    mistakes, given = s.mistakes(), None
+    try:
+        given = inline(s, arguments.node, function, operands)
+    except Refused as refused:
+        s.report(refused)
+    if given is not None and s.failures == mistakes[0]:
+        return given
+    # The user has not written what does not compile: it is said of the call.
+    why = [Note(found.message) for found in s.errors[mistakes[1] :][:1]]
+    s.forget(mistakes)
+    raise fits_none(s, arguments, name, functions, why)
+
+
+def _is_static(function: FunctionType) -> bool:
+    """Is it a builtin with an argument that is known at compile time, such as a type?"""
+    written = getattr(function, "__heald_written__", False)
+    return written and not all(p.has_annotation for p in parameters_of(function))
 
 
 def _by_mode(s: Session, function: FunctionType, operands: Mapping[str, Operand]) -> FunctionType:

@@ -36,6 +36,17 @@ def no_overload(
         refused = refused or _wrong_type(s, arguments, name, parameters_of(function), notes)
         if refused is not None:
             return refused
+    return fits_none(s, arguments, name, functions)
+
+
+def fits_none(
+    s: Session,
+    arguments: Arguments,
+    name: str,
+    functions: Sequence[FunctionType],
+    why: Sequence[Note] = (),
+) -> Refused:
+    """The error that shows what is given, why that is wrong where it is known, and what fits."""
     given = [describe(o) for o in arguments.positional]
     given += [f"{k}={describe(o)}" for k, o in arguments.named.items()]
     return s.refuse(
@@ -43,7 +54,7 @@ def no_overload(
         "H0203",
         f"'{name}' does not take ({', '.join(given)})",
         "these arguments fit no signature",
-        accepted(name, functions),
+        (*why, *accepted(name, functions)),
         _cast_hint(arguments, functions),
     )
 

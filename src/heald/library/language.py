@@ -22,9 +22,11 @@ from heald.types import (
     TypeClass,
     Vector,
     VectorPattern,
+    as_concrete,
     as_type,
     b1,
     bf16,
+    describe_type,
     f16,
     f32,
     f64,
@@ -59,7 +61,7 @@ N, R, C, K = "N", "R", "C", "K"
 
 def Vec(dtype: Any, length: Any) -> Pattern:  # noqa: N802 - reads as the type that it makes
     """A vector type, or a pattern where component type or length (``N``) is generic."""
-    t = as_type(dtype)
+    t = _component(dtype)
     if isinstance(t, ScalarType) and isinstance(length, int):
         return Vector(t, length)
     return VectorPattern(t, length)
@@ -69,9 +71,12 @@ def Mat(dtype: Any, rows: Any, cols: Any) -> Pattern:  # noqa: N802
     """A matrix type, or the pattern of one where something is generic.
 
     Raises:
-        ValueError: no matrix has that many components.
+        ValueError: no matrix has such or that many components.
     """
-    t = as_type(dtype)
+    t = _component(dtype)
+    for extent in (rows, cols):
+        if not isinstance(extent, (int, str)):
+            raise ValueError("rows and columns are integers known at compile time")
     if isinstance(t, ScalarType) and isinstance(rows, int) and isinstance(cols, int):
         if (
             bool in (type(rows), type(cols))
@@ -83,15 +88,50 @@ def Mat(dtype: Any, rows: Any, cols: Any) -> Pattern:  # noqa: N802
 
 
 def Quat(dtype: Any) -> Pattern:  # noqa: N802
-    """A quaternion type or pattern."""
-    t = as_type(dtype)
+    """A quaternion type or pattern.
+
+    Raises:
+        ValueError: no quaternion has such components.
+    """
+    t = _component(dtype, floats="a quaternion")
     return Quaternion(t) if isinstance(t, ScalarType) else QuaternionPattern(t)
 
 
 def Xform(dtype: Any) -> Pattern:  # noqa: N802
-    """A transform type or pattern."""
-    t = as_type(dtype)
+    """A transform type or pattern.
+
+    Raises:
+        ValueError: no transform has such components.
+    """
+    t = _component(dtype, floats="a transformation")
     return Transform(t) if isinstance(t, ScalarType) else TransformPattern(t)
+
+
+def _component(dtype: Any, floats: str = "") -> ScalarType | TypeClass:
+    t = as_type(dtype)
+    if not isinstance(t, (ScalarType, TypeClass)):
+        raise ValueError("components are of a scalar type known at compile time")
+    if floats and isinstance(t, ScalarType) and not t.is_float:
+        raise ValueError(f"{floats} is of a float type, not {t.public}")
+    return t
+
+
+def reinterpreted(source: Any, dtype: Any) -> Any:
+    """``dtype`` as a type of as many components and bits as ``source``.
+
+    Raises:
+        ValueError: it is none.
+    """
+    t = as_concrete(dtype)
+    part = getattr(t, "dtype", t)
+    if t is None or not isinstance(part, ScalarType) or isinstance(t, Array):
+        raise ValueError("the bits are read as a type known at compile time")
+    own = getattr(source, "dtype", source)
+    if type(t) is not type(source) or getattr(t, "shape", ()) != getattr(source, "shape", ()):
+        raise ValueError(f"{describe_type(source)} has another shape than {describe_type(t)}")
+    if part.bits != own.bits:
+        raise ValueError(f"{own.public} has {own.bits} bits and {part.public} {part.bits}")
+    return t
 
 
 def Arr(dtype: Any, ndim: int) -> Pattern:  # noqa: N802
@@ -151,6 +191,7 @@ __all__ = [
     "int32",
     "int64",
     "m",
+    "reinterpreted",
     "shared_array",
     "static",
     "uint8",

@@ -18,6 +18,7 @@ from heald.library.language import (
     bool_,
     int32,
     m,
+    reinterpreted,
     static,
 )
 from heald.library.registry import Exact, builtin
@@ -333,12 +334,12 @@ def cast(a: Scalar, dtype) -> Anything:
     >>> wp.cast(wp.float32(1.0), wp.int32)
     1065353216
     """
-    return m.bitcast(a, dtype)
+    return m.bitcast(a, static(reinterpreted(type(a), dtype)))
 
 
 @builtin(group=GROUP, accuracy=Exact())
 def cast(a: Vec(Scalar, N), dtype) -> Anything:
-    y = dtype()
+    y = static(reinterpreted(type(a), dtype))()
     component = type(y).dtype
     for i in static(range(len(a))):
         y[i] = m.bitcast(a[i], component)
@@ -347,7 +348,7 @@ def cast(a: Vec(Scalar, N), dtype) -> Anything:
 
 @builtin(group=GROUP, accuracy=Exact())
 def cast(a: Mat(Scalar, R, C), dtype) -> Anything:
-    y = dtype()
+    y = static(reinterpreted(type(a), dtype))()
     component = type(y).dtype
     for i in static(range(type(a).rows)):
         for j in static(range(type(a).cols)):
