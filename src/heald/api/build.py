@@ -50,7 +50,8 @@ def build(
         message = f"wp.build writes {' or '.join(_KINDS)} files, not '{target.name}'"
         raise LaunchError(Diagnostic("H0707", message))
     program = kernel.program(kernel.concrete_types(types))
-    built = build_for_gpu(program, arch, cubin=target.suffix == ".cubin")
+    built = build_for_gpu(program, arch, cubin=target.suffix == ".cubin", verbose=verbose)
     write_whole(target, built.code)
     if verbose:
-        print(built.report or "ptxas is not installed, so nothing is known of registers\n", end="")  # noqa: T201
+        unknown = "no ptxas here makes code for it, so nothing is known of registers\n"
+        print(built.report or unknown, end="")  # noqa: T201

@@ -16,14 +16,18 @@ _DEFAULT = "sm_90"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """Code, and what ptxas says of what it takes (empty where there is no ptxas)."""
+    """Code, and what ptxas says of what it takes (empty where none knows the architecture)."""
 
     code: bytes
     report: str
 
 
-def build_for_gpu(program: Program, arch: str | None = None, *, cubin: bool = False) -> Built:
+def build_for_gpu(
+    program: Program, arch: str | None = None, *, cubin: bool = False, verbose: bool = False
+) -> Built:
     """PTX with places of the source, or a cubin, of the variant that is right for every launch.
+
+    The report is empty where it is not asked for (``verbose``).
 
     Raises:
         CompileError: the kernel uses what GPUs do not have.
@@ -35,4 +39,5 @@ def build_for_gpu(program: Program, arch: str | None = None, *, cubin: bool = Fa
     kernel = program.lowered_for_gpu(Choice(), arch)
     wide = widen_for_gpu(kernel)
     ptx = ptx_text(kernel, arch, entry=entry_symbol(kernel), wide=wide).encode()
-    return Built(assemble(ptx, arch) if cubin else ptx, resource_report(ptx, arch))
+    code = assemble(ptx, arch) if cubin else ptx
+    return Built(code, resource_report(ptx, arch) if verbose else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typer.testing import CliRunner
 import heald as wp
 from heald.cli.app import app
 from heald.diagnostics import DeviceError, LaunchError
+from heald.runtime.cuda import assembler
+from heald.runtime.cuda.devices import Discovery
 
 PTXAS = shutil.which("ptxas")
 needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed")
@@ -50,6 +53,36 @@ def test_cubin_and_what_it_takes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     wp.build(scale, tmp_path / "k.cubin", arch="sm_90", verbose=True)
     assert (tmp_path / "k.cubin").read_bytes().startswith(b"\x7fELF")
     assert "registers" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ptxas fatal   : Value 'sm_70' is not defined for option 'gpu-name'",
+        "ptxas k.ptx, line 5; fatal   : Unsupported .version 8.7; current version is '8.3'",
+    ],
+)
+def test_a_ptxas_that_does_not_know_the_architecture(
+    said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PTX is written all the same; for machine code the driver of such a GPU would do."""
+    program = tmp_path / "ptxas"
+    program.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 255\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(assembler, "discover", lambda: Discovery(()))
+    wp.build(scale, tmp_path / "k.ptx", arch="sm_70", verbose=True)
+    assert ".target sm_70" in (tmp_path / "k.ptx").read_text()
+    assert "no ptxas here makes code for it" in capsys.readouterr().out
+    with pytest.raises(DeviceError, match=r"for sm_70[\s\S]*a ptxas that knows it") as caught:
+        wp.build(scale, tmp_path / "k.cubin", arch="sm_70")
+    assert caught.value.codes == ("H0810",)
+    assert not (tmp_path / "k.cubin").exists()
+
+
+def test_ptx_needs_no_ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assembler, "find_ptxas", lambda: pytest.fail("it was asked for"))
+    wp.build(scale, tmp_path / "k.ptx", arch="sm_90")
 
 
 def test_what_cannot_be_built(tmp_path: Path) -> None:

@@ -19,18 +19,20 @@ from heald.runtime.cuda.jit_link import find_jit_link
 _PTX_INPUT = 1
 _ERROR_LOG, _ERROR_LOG_SIZE = 5, 6
 _LOG_SIZE = 1 << 14
+_UNKNOWN = ("is not defined for option 'gpu-name'", "Unsupported .version")
+"""What ptxas says to an architecture that it dropped, or is too old for."""
 
 
 def assemble(ptx: bytes, arch: str) -> bytes:
     """A cubin for an architecture, which need not be one of this machine.
 
     Raises:
-        DeviceError: neither ptxas nor a GPU of that architecture is here (H0810).
+        DeviceError: neither a ptxas that knows the architecture nor a GPU of it is here (H0810).
         InternalError: the PTX is refused.
     """
-    found = find_ptxas()
-    if found is not None:
-        return _by_ptxas(found, ptx, arch)[0]
+    made = _by_ptxas(ptx, arch)
+    if made is not None:
+        return made[0]
     for gpu in discover().gpus:
         if arch.startswith("sm_{}{}".format(*gpu.capability)):
             return assemble_on(gpu, ptx)
@@ -38,15 +40,16 @@ def assemble(ptx: bytes, arch: str) -> bytes:
         Diagnostic(
             "H0810",
             f"there is nothing here that makes machine code for {arch}",
-            hint="install ptxas (CUDA toolkit, or pip install nvidia-cuda-nvcc), or write .ptx",
+            hint="install a ptxas that knows it (CUDA toolkit, or pip install nvidia-cuda-nvcc), "
+            "or write .ptx",
         )
     )
 
 
 def resource_report(ptx: bytes, arch: str) -> str:
-    """What ptxas says of registers, stack and memory; empty where it is not installed."""
-    found = find_ptxas()
-    return "" if found is None else _by_ptxas(found, ptx, arch)[1]
+    """What ptxas says of registers, stack and memory; empty where none knows the architecture."""
+    made = _by_ptxas(ptx, arch)
+    return "" if made is None else made[1]
 
 
 def find_ptxas() -> str | None:
@@ -58,9 +61,13 @@ def find_ptxas() -> str | None:
     )
 
 
-def _by_ptxas(program: str, ptx: bytes, arch: str) -> tuple[bytes, str]:
+def _by_ptxas(ptx: bytes, arch: str) -> tuple[bytes, str] | None:
+    """A cubin and what is said of it; None where no ptxas here knows the architecture."""
     import subprocess
 
+    program = find_ptxas()
+    if program is None:
+        return None
     with tempfile.TemporaryDirectory(prefix="heald-ptxas-") as folder:
         source, target = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
         source.write_bytes(ptx)
@@ -70,6 +77,8 @@ def _by_ptxas(program: str, ptx: bytes, arch: str) -> tuple[bytes, str]:
             text=True,
             check=False,
         )
+        if done.returncode and any(said in done.stderr for said in _UNKNOWN):
+            return None
         if done.returncode:
             raise InternalError(f"ptxas refuses generated code: {done.stderr}\n{ptx.decode()}")
         return target.read_bytes(), done.stderr
