@@ -66,22 +66,26 @@ class Table:
             values: of the same shape, of a type that numpy converts without loss of kind.
 
         Raises:
-            LaunchError: another shape or type (H0711); nothing has changed.
+            LaunchError: another shape or kind of numbers (H0711); nothing has changed.
+            TypingError: numbers that the type does not hold (H0712); nothing has changed.
             KernelFault: a launch on one of those GPUs has failed; nothing has changed.
             DeviceError: a stream of one is being captured (H0811); nothing has changed.
         """
         given = np.asarray(values)
         own = self._host.numpy()
-        if given.shape != self.shape or not np.can_cast(given.dtype, own.dtype, "same_kind"):
+        integers = given.dtype.kind in "iu" and own.dtype.kind in "iu"
+        fits = integers or np.can_cast(given.dtype, own.dtype, "same_kind")
+        if given.shape != self.shape or not fits:
             raise _refused(
                 f"a table of shape {self.shape} and {own.dtype} cannot take shape {given.shape} "
                 f"of {given.dtype}",
                 hint="shape and type are compiled in; make another table with wp.constant",
             )
+        fresh = self._host.clone().assign(values).numpy()
         with self._lock:
             for device in self._copies:
                 finish(device)
-            own[...] = given
+            own[...] = fresh
             for device, copied in self._copies.items():
                 copied.assign(self._host)
                 finish(device)

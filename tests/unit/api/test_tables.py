@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import heald as wp
-from heald.diagnostics import CompileError, LaunchError
+from heald.diagnostics import CompileError, LaunchError, TypingError
 
 WEIGHTS = wp.constant(np.array([1.0, 2.0, 4.0], dtype=np.float32))
 STEPS = wp.constant(np.arange(6, dtype=np.int32).reshape(2, 3))
@@ -71,6 +71,18 @@ def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
         assert caught.value.codes == ("H0711",)
     with pytest.raises(LaunchError):
         STEPS.assign(np.zeros((2, 3)))  # floats would be cut
+    assert weighed("cpu") == [32.0, 35.0]
+    for values in ([1.0, 1e300, 0.0], np.array([1.0, 0.0, 1e300]), [2**53 + 1, 0, 0]):
+        with pytest.raises(TypingError) as lost:
+            WEIGHTS.assign(values)
+        assert lost.value.codes == ("H0712",)
+    small = wp.constant(np.array([1, 2], np.uint8))
+    for numbers in ([256, 0], [-1, 0], np.array([300, 0]), np.array([-1, 0], np.int8)):
+        with pytest.raises(TypingError):
+            small.assign(numbers)
+    assert small.numpy().tolist() == [1, 2]
+    small.assign([255, 7])
+    assert small.numpy().tolist() == [255, 7]
     assert weighed("cpu") == [32.0, 35.0]
     for values in (np.zeros(0), np.zeros((1, 1, 1, 1, 1)), np.array(["a"])):
         with pytest.raises(LaunchError):
