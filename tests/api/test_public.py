@@ -44,6 +44,19 @@ def test_unknown_names_are_refused():
         wp.no_such_name  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from heald.types import matrix, quaternion, transformation, vector",
+        "import heald.types as wt; wt.vector(length=2, dtype=float)",
+        "import heald as wp, heald.types; wp.types.matrix(shape=(2, 3), dtype=float)",
+        "from heald.utils import array_scan",
+    ],
+)
+def test_packages_are_complete_when_a_program_imports_them_first(code):
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 _COMPILER = {"heald.frontend.lower", "heald.passes", "heald.ops", "heald.ir", "heald.codegen.emit"}
 
 

@@ -3,6 +3,7 @@
 Descriptors are interned and frozen: two equal types are one object, so ``is`` and ``==`` agree.
 """
 
+import importlib
 from typing import Any
 
 from heald.types.contracts import Contract, Contracted, Elements, contract_of
@@ -75,6 +76,9 @@ def publish(**names: Any) -> None:
 
 
 def __getattr__(name: str) -> Any:
+    if name not in _PUBLISHED and not name.startswith("_"):
+        # A program that imports this package by itself has asked ``heald`` for nothing yet.
+        importlib.import_module("heald.api")
     if name in _PUBLISHED:
         return _PUBLISHED[name]
     raise AttributeError(f"wp.types has no {name!r}")
