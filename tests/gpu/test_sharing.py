@@ -113,6 +113,32 @@ def test_streams_of_torch() -> None:
     torch.cuda.synchronize()
 
 
+def test_launches_and_copies_wait_for_streams_of_torch() -> None:
+    """The stream of the launch does, and torch does not use the memory again too early."""
+    torch = pytest.importorskip("torch")
+    size, side = 1 << 24, torch.cuda.Stream()
+    wp.launch(twice, dim=1, inputs=[wp.zeros(1, device=GPU)], device=GPU)  # it is compiled
+    for stream in (wp.Stream(GPU), None):
+        wp.synchronize(GPU)
+        with torch.cuda.stream(side):
+            t = torch.zeros(size, device="cuda")
+            for _ in range(100):
+                t += 1.0
+            device = GPU if stream is None else None
+            wp.launch(twice, dim=size, inputs=[t], stream=stream, device=device)
+        wp.synchronize(GPU)
+        assert bool((t == 200).all())
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            for _ in range(100):
+                t -= 1.0
+            copied = wp.array(t + 0.0)
+            for _ in range(20):
+                torch.full((size,), 7.0, device="cuda")
+        assert (copied.numpy() == 100).all()
+    torch.cuda.synchronize()
+
+
 def test_memory_used_on_a_stream_of_torch_is_freed_after_its_work() -> None:
     torch = pytest.importorskip("torch")
     side = torch.cuda.Stream()

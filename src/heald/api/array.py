@@ -38,7 +38,7 @@ from heald.api.device_memory import (
     settle,
     write_bytes,
 )
-from heald.api.foreign import ForeignArray, adopt, is_on_gpu
+from heald.api.foreign import ForeignArray, adopt, is_on_gpu, let_wait
 from heald.api.indexing import find_view, key_text
 from heald.api.scalars import describe, is_number
 from heald.api.struct import make_value, spell, take_leaves
@@ -485,10 +485,14 @@ def _from_gpu(
     data: Any, element: Element | None, shape: tuple[int, ...] | None, device: Device, copy: bool
 ) -> array:
     """Memory of a GPU that another library has."""
-    shared = make_foreign(adopt(data, element))
+    memory = adopt(data, element)
+    shared = make_foreign(memory)
     shared = shared if shape is None else shared.reshape(shape)
     if copy:
-        return shared.clone(device)
+        made = shared.clone(device)
+        if memory.stream is not None:  # it may use the memory again when the copy is done
+            let_wait(memory.device, memory.stream)
+        return made
     if shared.device != device:
         raise LaunchError(
             Diagnostic(

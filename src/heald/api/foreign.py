@@ -8,8 +8,9 @@ are those of the CUDA array interface, version 3, and of DLPack 1.
 from __future__ import annotations
 
 import ctypes
+import sys
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ _CODES = {"i": 0, "u": 1, "f": 2, "bf": 4, "b": 6}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ForeignArray:
-    """Elements in memory of another library."""
+    """Elements in memory of another library, which works on ``stream`` where that is known."""
 
     element: Element
     ptr: int
@@ -42,6 +43,7 @@ class ForeignArray:
     device: Device
     owner: object
     read_only: bool
+    stream: int | None = None
 
 
 def is_on_gpu(data: Any) -> bool:
@@ -86,9 +88,26 @@ def adopt(data: Any, element: Element | None) -> ForeignArray:
     if scalar is None or not dtype.isnative:
         raise TypingError(Diagnostic("H0712", f"Heald has no type for {said['typestr']!r}"))
     device = _device_of(ptr) if ptr else _first_gpu()
-    if stream not in _NO_STREAM:
-        _wait_for(device, int(stream))
-    return fold(scalar, element, ptr, (shape, steps), device, data, read_only)
+    stream = _torch_stream(data, device) if stream in _NO_STREAM else int(stream)
+    if stream is not None:
+        _wait_for(device, stream)
+    found = fold(scalar, element, ptr, (shape, steps), device, data, read_only)
+    return replace(found, stream=stream)
+
+
+def _torch_stream(data: Any, device: Device) -> int | None:
+    """The stream on which torch works with a tensor, of which the interface says nothing.
+
+    Torch is told of ours, so that it does not use the memory again before our work has ended.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(data, torch.Tensor):
+        return None
+    theirs: int = torch.cuda.current_stream(data.device).cuda_stream
+    ours = current_stream(device).cuda_stream
+    if theirs != ours:
+        data.record_stream(torch.cuda.ExternalStream(ours, device=data.device))
+    return theirs or None
 
 
 def fold(

@@ -25,7 +25,7 @@ from heald.runtime import (
     check_dims,
     get_device,
 )
-from heald.runtime.cuda import CHOSEN, Stream, current_stream, entry_queue
+from heald.runtime.cuda import CHOSEN, Stream, current_stream, entry_queue, use_stream
 
 _OPTIONS = ("kernel", "dim", "inputs", "outputs", "device", "block_dim", "stream", "record_cmd")
 
@@ -95,6 +95,8 @@ def launch(
     """
     if unknown:
         raise _unknown_option(next(iter(unknown)))
+    # It has to wait for what other libraries do with arrays of theirs that are arguments.
+    before = use_stream(stream) if type(stream) is Stream else None
     try:
         if type(kernel) is Kernel and not record_cmd:
             revision, entries = kernel.entries
@@ -125,6 +127,9 @@ def launch(
         return _launch(kernel, dim, inputs, outputs, device, block_dim, record_cmd, stream)
     except HealdError as error:
         raise cut(error)  # noqa: B904 - `cut` decides about the cause
+    finally:
+        if before is not None:
+            use_stream(before)
 
 
 def _unknown_option(name: str) -> LaunchError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -323,3 +325,86 @@ def test_elements_on_each_other_keep_the_last(driver: Fake) -> None:
     same.assign(wp.array([1, 2, 3, 4], dtype=int, device="cuda:0"))
     assert shared.numpy().tolist() == [4]
     assert driver.moved == 0
+
+
+@pytest.fixture
+def order(driver: Fake, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """What was given to streams: marks and waits, with the stream, and copies."""
+    given: list[tuple[str, int]] = []
+    act = type(driver).__call__
+    place = {"cuEventRecord": 1, "cuStreamWaitEvent": 0, "cuMemcpyDtoDAsync_v2": 3}
+
+    def noted(self: Fake, name: str, *arguments: Any) -> None:
+        if name in place:
+            given.append((name, arguments[place[name]].value))
+        act(self, name, *arguments)
+
+    monkeypatch.setattr(Fake, "__call__", noted)
+    return given
+
+
+def test_the_stream_of_a_launch_waits_for_arrays_of_others(
+    order: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the current one, which is as it was afterwards."""
+    monkeypatch.setattr(launch, "find_program", lambda *_: SimpleNamespace(launches=0))
+    monkeypatch.setattr(launch, "run_program", lambda *_: None)
+    a, side = wp.zeros(3, device="cuda:0"), wp.Stream("cuda:0")
+    usual = wp.get_stream("cuda:0")
+    for stream, expected in ((side, side), (None, usual)):
+        order.clear()
+        wp.launch(
+            twice,
+            dim=3,
+            inputs=[Foreign(a, stream=77)],
+            stream=stream,
+            device=None if stream else "cuda:0",
+        )
+        assert order == [("cuEventRecord", 77), ("cuStreamWaitEvent", expected.cuda_stream)]
+        assert wp.get_stream("cuda:0") is usual
+    with pytest.raises(HealdError):
+        wp.launch(twice, dim=3, inputs=[], stream=side)
+    assert wp.get_stream("cuda:0") is usual
+
+
+def test_others_use_memory_again_when_it_was_copied(order: list[tuple[str, int]]) -> None:
+    a = wp.zeros(3, device="cuda:0")
+    ours = wp.get_stream("cuda:0").cuda_stream
+    order.clear()
+    wp.array(Foreign(a, stream=77))
+    assert order == [
+        *([("cuEventRecord", 77), ("cuStreamWaitEvent", ours)] * 2),  # once for the device
+        ("cuMemcpyDtoDAsync_v2", ours),
+        ("cuEventRecord", ours),
+        ("cuStreamWaitEvent", 77),
+    ]
+
+
+def test_the_stream_of_torch_is_asked_for(
+    order: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tensors do not tell it; torch hears who uses their memory."""
+    used: list[tuple[int, str]] = []
+
+    class Tensor(Foreign):
+        device = "cuda:0"
+
+        def record_stream(self, stream: tuple[int, str]) -> None:
+            used.append(stream)
+
+    theirs = SimpleNamespace(cuda_stream=77)
+    cuda = SimpleNamespace(
+        current_stream=lambda device: theirs, ExternalStream=lambda handle, device: (handle, device)
+    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=Tensor, cuda=cuda))
+    tensor = Tensor(wp.zeros(3, device="cuda:0"), stream=None)
+    ours = wp.get_stream("cuda:0").cuda_stream
+    order.clear()
+    wp.array(tensor, device="cuda:0", copy=False)
+    assert order == [("cuEventRecord", 77), ("cuStreamWaitEvent", ours)]
+    assert used == [(ours, "cuda:0")]
+    order.clear()
+    for same in (0, ours):  # CUDA orders the first with ours by itself
+        theirs.cuda_stream = same
+        wp.array(tensor, device="cuda:0", copy=False)
+    assert order == []

@@ -38,6 +38,7 @@ from heald.runtime.cuda.streams import (
     Stream,
     current_stream,
     other_device,
+    use_stream,
 )
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "synchronize_gpu",
     "synchronize_stream",
     "taking_turns",
+    "use_stream",
     "uses_resources",
     "write",
     "write_pinned",

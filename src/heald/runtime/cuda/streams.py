@@ -299,6 +299,13 @@ def current_stream(device: Device) -> Stream:
         return CHOSEN.streams.setdefault(device.alias, default_stream(device))
 
 
+def use_stream(stream: Stream) -> Stream:
+    """Make a stream the one that this thread uses on its device; gives the one used so far."""
+    before = current_stream(stream.device)
+    CHOSEN.streams[stream.device.alias] = stream
+    return before
+
+
 def get_stream(device: DeviceLike = None) -> Stream:
     """The stream of a GPU that this thread uses where none is named.
 
