@@ -89,6 +89,26 @@ def test_kernels_are_compiled_inside_a_capture() -> None:
     assert (a.numpy() == 5).all()
 
 
+WEIGHTS = wp.constant(np.array([1.5, 2.5], np.float32))
+
+
+@wp.kernel
+def weighed(a: wp.array(dtype=wp.float32)):
+    i = wp.tid()
+    a[i] = WEIGHTS[i % 2]
+
+
+def test_tables_are_first_used_inside_a_capture() -> None:
+    a = wp.zeros(4, device=GPU)
+    with wp.ScopedCapture(GPU) as capture:
+        wp.launch(weighed, dim=4, inputs=[a], device=GPU)
+    wp.capture_launch(capture.graph)
+    assert a.list() == [1.5, 2.5, 1.5, 2.5]
+    WEIGHTS.assign([3.0, 4.0])
+    wp.capture_launch(capture.graph)
+    assert a.list() == [3.0, 4.0, 3.0, 4.0]
+
+
 REFUSED: dict[str, Callable[[wp.array], object]] = {
     "numpy": lambda a: a.numpy(),
     "element": lambda a: a[3],

@@ -93,6 +93,17 @@ def finish(device: Device) -> None:
         gpu.synchronize_gpu(gpu.gpu_of(device))
 
 
+def is_capturing(device: Device) -> bool:
+    """Is a stream of a device being captured, so that nobody can wait for the device?"""
+    return device.is_cuda and bool(gpu.gpu_of(device).captures)
+
+
+def write_now(device: Device, ptr: int, data: NDArray) -> None:
+    """Copy an array without gaps to memory of a GPU that was made during a capture, and that
+    nothing has used: at once, whatever is captured."""
+    gpu.write_now(device, ptr, data)
+
+
 def read_bytes(device: Device, ptr: int, nbytes: int) -> bytes:
     """A copy of bytes at an address."""
     if device.is_cuda:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from heald.api.array import array
-from heald.api.device_memory import finish
+from heald.api.array import array, new_array
+from heald.api.device_memory import finish, is_capturing, write_now
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.forks import ForkSafeLock
 from heald.runtime import Device
@@ -52,8 +52,12 @@ class Table:
             return self._host
         with self._lock:
             if device not in self._copies:
-                made: array = self._host.to(device)
-                finish(device)
+                if is_capturing(device):
+                    made = new_array(self._host.element_type, self.shape, device)
+                    write_now(device, made.address, self._host.numpy())
+                else:
+                    made = self._host.to(device)
+                    finish(device)
                 self._copies[device] = made
             return self._copies[device]
 

@@ -1,10 +1,11 @@
 """What graphs have to do with the host besides their launch: with a driver that keeps a record."""
+# ruff: noqa: N802 - the driver has the names of the real one
 
 from __future__ import annotations
 
 import ctypes
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from fake_cuda import BASE, Fake, fake_gpu
 import heald as wp
 from heald.api import resources
 from heald.artifact import abi
-from heald.diagnostics import DeviceError
+from heald.diagnostics import DeviceError, Diagnostic
 from heald.runtime import table_of
 from heald.runtime.cuda import devices, streams
-from heald.runtime.cuda.devices import Discovery
+from heald.runtime.cuda.devices import Discovery, Gpu
 
 KIND = 200
 WAITS = ("cuEventSynchronize", "cuStreamSynchronize", "cuCtxSynchronize")
@@ -30,6 +31,29 @@ class Noted(Fake):
         super().__init__()
         self.calls: list[tuple[str, Any]] = []
         self.gone: set[int] = set()
+        self.capturing: set[int] = set()
+        self.meanwhile: Callable[[], object] = lambda: None
+        self.gpu: Gpu
+
+    def cuMemAllocAsync(self, place: Any, size: Any, stream: Any) -> None:
+        assert stream.value not in self.capturing
+        self.cuMemAlloc_v2(place, size)
+
+    def cuMemFreeAsync(self, address: Any, stream: Any) -> None:
+        assert stream.value not in self.capturing
+        self.calls.append(("cuMemFreeAsync", stream.value))
+        self.cuMemFree_v2(address)
+
+    def cuStreamBeginCapture_v2(self, stream: Any, mode: Any) -> None:
+        self.capturing.add(stream.value)
+        self.meanwhile()
+
+    def cuStreamEndCapture(self, stream: Any, graph: Any) -> None:
+        self.meanwhile()
+        self.capturing.discard(stream.value)
+
+    def cuEventRecord(self, event: Any, stream: Any) -> None:
+        assert stream.value not in self.capturing
 
     def __call__(self, name: str, *arguments: Any) -> None:
         if name in ("cuEventSynchronize", "cuStreamSynchronize", "cuStreamDestroy_v2"):
@@ -52,6 +76,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Noted:
     monkeypatch.setattr("fake_cuda.Fake", Noted)
     made, gpu = fake_gpu()
     assert isinstance(made, Noted)
+    made.gpu = gpu
     monkeypatch.setattr(devices, "discover", lambda: Discovery((gpu,)))
     monkeypatch.setattr(streams, "CHOSEN", streams.Chosen())
     monkeypatch.setattr("heald.runtime.resources._TABLES", {})
@@ -224,3 +249,59 @@ def test_pinned_memory_outlives_the_graph_that_uses_it(
     running = False
     wp.synchronize("cuda:0")
     assert freed == [False]
+
+
+@pytest.mark.parametrize("streams_before", [0, 1])
+def test_memory_that_is_freed_while_a_capture_begins_or_ends_is_no_part_of_it(
+    streams_before: int, driver: Noted
+) -> None:
+    """The driver refuses: a finaliser may run at any moment, and another thread too."""
+    driver.gpu.has_pools = driver.gpu.uses_pool = True
+    others = [wp.Stream("cuda:0") for _ in range(streams_before)]
+    arrays = [wp.zeros(3, device="cuda:0") for _ in range(4)]
+
+    def free_and_allocate() -> None:
+        del arrays[-1]
+        arrays.insert(0, wp.empty(5, device="cuda:0"))
+        del arrays[-1]
+
+    driver.meanwhile = free_and_allocate
+    graph = capture()
+    freed = [stream for name, stream in driver.calls if name == "cuMemFreeAsync"]
+    assert len(freed) == 4
+    assert wp.get_stream("cuda:0").cuda_stream not in freed
+    assert len(others) == streams_before
+    wp.capture_launch(graph)
+
+
+def test_a_capture_that_cannot_begin_leaves_its_stream_as_it_was(driver: Noted) -> None:
+    def refuse() -> None:
+        raise DeviceError(Diagnostic("H0808", "not now"))
+
+    driver.meanwhile = refuse
+    with pytest.raises(DeviceError, match="not now"):
+        wp.capture_begin("cuda:0")
+    driver.capturing.clear()
+    driver.meanwhile = lambda: None
+    stream = wp.get_stream("cuda:0")
+    assert stream.capture is None
+    assert stream.address
+    assert driver.gpu.captures == 0
+    wp.synchronize("cuda:0")
+    wp.capture_launch(capture())
+
+
+def test_tables_are_there_for_launches_inside_a_capture(driver: Noted) -> None:
+    """Copied aside: nothing of it is captured, and nobody is waited for."""
+    table, device, found = wp.constant(np.arange(3.0)), wp.get_device("cuda:0"), []
+    driver.gpu.has_pools = driver.gpu.uses_pool = True
+    capture(driver.calls.clear, lambda: found.append(table.on(device)))
+    assert wp.get_stream("cuda:0").cuda_stream not in [
+        stream for name, stream in driver.calls if name == "cuMemcpyHtoDAsync_v2"
+    ]
+    assert found[0].list() == [0.0, 1.0, 2.0]
+    assert table.on(device) is found[0]
+    with wp.ScopedCapture("cuda:0"), pytest.raises(DeviceError) as caught:
+        table.assign([4.0, 5.0, 6.0])
+    assert caught.value.codes == ("H0811",)
+    assert table.numpy().tolist() == found[0].list()

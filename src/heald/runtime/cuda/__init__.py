@@ -17,6 +17,7 @@ from heald.runtime.cuda.copies import (
     read,
     read_pinned,
     write,
+    write_now,
     write_pinned,
 )
 from heald.runtime.cuda.devices import Gpu, discover, driver_version, gpu_of
@@ -79,5 +80,6 @@ __all__ = [
     "use_stream",
     "uses_resources",
     "write",
+    "write_now",
     "write_pinned",
 ]

@@ -61,6 +61,13 @@ def write(
             call("cuMemcpyHtoDAsync_v2", *places, ctypes.c_size_t(source.nbytes), stream.handle)
 
 
+def write_now(device: Device, ptr: int, data: npt.NDArray[Any]) -> None:
+    """Copy an array without gaps to a GPU at once, in the order of no stream."""
+    with gpu_of(device).aside() as (call, aside):
+        places = (ctypes.c_uint64(ptr), ctypes.c_void_p(data.ctypes.data))
+        call("cuMemcpyHtoDAsync_v2", *places, ctypes.c_size_t(data.nbytes), aside)
+
+
 def write_pinned(
     device: Device,
     ptr: int,

@@ -98,12 +98,20 @@ class Capture:
         stream, gpu = self.origin, self.origin.gpu
         stream.before = stream.mark()
         _close(stream)
-        with gpu.active() as call:
-            call("cuStreamBeginCapture_v2", stream.handle, ctypes.c_int(_RELAXED))
-        stream.capture = self
-        self.queue.open_for(self, stream.cuda_stream)
+        # Before it begins, and after it has ended: memory that is freed meanwhile, in a finaliser
+        # or by another thread, must not become part of it.
         with gpu.lock:
             gpu.captures += 1
+        stream.capture = self
+        try:
+            with gpu.active() as call:
+                call("cuStreamBeginCapture_v2", stream.handle, ctypes.c_int(_RELAXED))
+        except DeviceError:
+            self._leave()
+            self.queue.abandon()
+            gpu.catch_up()
+            raise
+        self.queue.open_for(self, stream.cuda_stream)
 
     def end(self) -> Graph:
         """The graph of what was captured.
@@ -113,24 +121,30 @@ class Capture:
                 waited for at the end (H0808).
         """
         gpu, graph = self.origin.gpu, ctypes.c_void_p()
-        self.is_active = False
         self.queue.open_for(None, 0)
-        for stream in self._streams:
-            stream.capture = stream.before = None
-            queue = queue_of(stream)
-            queue.open(True)
-            stream.address = queue.address
-        with gpu.lock:
-            gpu.captures -= 1
         try:
-            with gpu.active() as call:
-                call("cuStreamEndCapture", self.origin.handle, ctypes.byref(graph))
-                return Graph(gpu, graph, self)
+            try:
+                with gpu.active() as call:
+                    call("cuStreamEndCapture", self.origin.handle, ctypes.byref(graph))
+            finally:
+                self._leave()
+            return Graph(gpu, graph, self)
         except DeviceError:
             self.queue.abandon()
             raise
         finally:
             gpu.catch_up()
+
+    def _leave(self) -> None:
+        """Its streams do what they are given again."""
+        self.is_active = False
+        for stream in self._streams:
+            stream.capture = stream.before = None
+            queue = queue_of(stream)
+            queue.open(True)
+            stream.address = queue.address
+        with self.origin.gpu.lock:
+            self.origin.gpu.captures -= 1
 
 
 def _close(stream: Stream) -> None:
