@@ -28,5 +28,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_content(html: str, **_: object) -> str:
-    """Take the reStructuredText roles of docstrings off their names."""
-    return re.sub(r":(?:attr|class|data|exc|func|meth|mod):(<code>)", r"\1", html)
+    """Take the reStructuredText roles of docstrings off their names, and backslashes off the bars
+    in code: tables need them on GitHub, where MkDocs shows them."""
+    html = re.sub(r":(?:attr|class|data|exc|func|meth|mod):(<code>)", r"\1", html)
+    return re.sub(r"<code>[^<]*</code>", lambda code: code[0].replace("\\|", "|"), html)

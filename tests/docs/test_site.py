@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import textwrap
 
@@ -152,3 +153,12 @@ def test_every_case_of_the_language_is_shown() -> None:
                 assert textwrap.dedent(case.body).strip("\n") in text
     assert "Refused or failed: [H0108](errors/H0108.md)" in text
     assert "`n = [-7, -7]` gives `n = [-4, 2]`" in text
+
+
+def test_code_in_tables_has_no_backslashes() -> None:
+    pytest.importorskip("mkdocs")
+    hooks = importlib.import_module("site_hooks")
+    row = r"<td>:func:<code>a \| b</code></td><pre><code><a></a>x \| y</code></pre>"
+    assert hooks.on_page_content(row) == (
+        r"<td><code>a | b</code></td><pre><code><a></a>x \| y</code></pre>"
+    )

@@ -167,6 +167,7 @@ def test_names_of_arguments_find_the_overload_that_has_them() -> None:
 
 def test_integers_adapt_on_the_host_as_literals_do_in_kernels() -> None:
     state = wp.rand_init(42)
+    assert wp.randf(state) == wp.randf(state)
     assert wp.randf(state) == wp.randf(wp.uint32(state))
     assert wp.randu(wp.uint32(7), 5, 10) == wp.randu(wp.uint32(7), wp.uint32(5), wp.uint32(10))
     assert wp.min(wp.uint8(7), 3) == 3

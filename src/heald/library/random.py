@@ -32,6 +32,9 @@ def _hash(state: uint32) -> uint32:
 def rand_init(seed: int32) -> uint32:
     """A state from a seed, and an offset that sets threads apart: both are hashed.
 
+    In kernels, functions that draw a number advance the variable that holds the state.  Python's
+    numbers do not change, so on the host the same state gives the same number each time.
+
     >>> wp.rand_init(42)
     1223963391
     """

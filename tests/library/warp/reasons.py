@@ -93,7 +93,36 @@ BY_KERNELS = (
         "it stays",
         "as for `min` and `max` of two numbers",
     ),
-    Known("`smoothstep` where an argument is NaN", "may be 0", "NaN", "NaN stays NaN"),
+    Known(
+        "`smoothstep` where an argument is NaN, or the edges are infinite",
+        "may be 0",
+        "NaN",
+        "NaN stays NaN",
+    ),
+    Known(
+        "`atomic_min`, `atomic_max` of an element that is NaN",
+        "it is replaced",
+        "it stays",
+        "as for `min` and `max` of two numbers",
+    ),
+    Known(
+        "`atomic_cas` of floats",
+        "compares numbers on CPUs",
+        "compares bits: 0 is not -0, and a NaN equals itself",
+        "what every device has an instruction for",
+    ),
+    Known(
+        "`a % b` of numbers of opposite sign",
+        "has the sign of `a`",
+        "has the sign of `b`",
+        "as in Python; `wp.mod(a, b)` has the sign of `a` in both",
+    ),
+    Known(
+        "`a / b` of integers",
+        "truncates",
+        "is refused",
+        "Python divides: write `a // b` or `float(a) / float(b)`",
+    ),
     Known(
         "`copysign(x, y)` of NaN with a sign bit",
         "takes the bit",
