@@ -169,6 +169,28 @@ def test_two_streams_in_one_graph() -> None:
     assert (b.numpy() == 9).all()
 
 
+def test_arrays_are_freed_inside_a_capture_of_two_streams() -> None:
+    """And streams made: both are no part of the graph."""
+    a, out = wp.ones(1000, device=GPU), wp.zeros(1000, device=GPU)
+    main, side = wp.get_stream(GPU), wp.Stream(GPU)
+    others = [wp.zeros(1000, device=GPU) for _ in range(3)]
+    wp.launch(add, dim=1000, inputs=[a, others[0]], stream=side)
+    with wp.ScopedCapture(GPU) as capture:
+        side.wait_stream(main)
+        others.pop()
+        made = wp.Stream(GPU)
+        wp.launch(add, dim=1000, inputs=[a, out], stream=side)
+        main.wait_stream(side)
+        others.clear()
+    for _ in range(2):
+        out.zero_()
+        wp.capture_launch(capture.graph)
+        assert (out.numpy() == 2).all()
+    wp.launch(add, dim=1000, inputs=[out, out], stream=made)
+    wp.synchronize(made)
+    assert (wp.ones(1000, device=GPU).numpy() == 1).all()
+
+
 def test_a_fault_inside_a_graph_names_its_launch() -> None:
     a, b = wp.zeros(10, device=GPU), wp.zeros(10, device=GPU)
     at = wp.array(np.arange(10, dtype=np.int32), device=GPU)

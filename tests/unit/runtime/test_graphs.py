@@ -32,7 +32,9 @@ class Noted(Fake):
         self.calls: list[tuple[str, Any]] = []
         self.gone: set[int] = set()
         self.capturing: set[int] = set()
+        self.captured: set[int] = set()
         self.meanwhile: Callable[[], object] = lambda: None
+        self.waits: Callable[[Any], object] | None = None
         self.gpu: Gpu
 
     def cuMemAllocAsync(self, place: Any, size: Any, stream: Any) -> None:
@@ -50,10 +52,20 @@ class Noted(Fake):
 
     def cuStreamEndCapture(self, stream: Any, graph: Any) -> None:
         self.meanwhile()
-        self.capturing.discard(stream.value)
+        self.capturing.clear()
+        self.captured.clear()
+
+    def cuEventSynchronize(self, event: Any) -> None:
+        if self.waits is not None:
+            self.waits(event)
 
     def cuEventRecord(self, event: Any, stream: Any) -> None:
-        assert stream.value not in self.capturing
+        change = self.captured.add if stream.value in self.capturing else self.captured.discard
+        change(event.value)
+
+    def cuStreamWaitEvent(self, stream: Any, event: Any, flags: Any) -> None:
+        if event.value in self.captured:
+            self.capturing.add(stream.value)
 
     def __call__(self, name: str, *arguments: Any) -> None:
         if name in ("cuEventSynchronize", "cuStreamSynchronize", "cuStreamDestroy_v2"):
@@ -274,6 +286,23 @@ def test_memory_that_is_freed_while_a_capture_begins_or_ends_is_no_part_of_it(
     wp.capture_launch(graph)
 
 
+def test_memory_that_is_freed_inside_a_capture_of_two_streams_is_no_part_of_it(
+    driver: Noted,
+) -> None:
+    driver.gpu.has_pools = driver.gpu.uses_pool = True
+    main, side = wp.get_stream("cuda:0"), wp.Stream("cuda:0")
+    arrays = [wp.zeros(3, device="cuda:0") for _ in range(2)]
+    graph = capture(
+        lambda: side.wait_stream(main),
+        arrays.pop,
+        lambda: main.wait_stream(side),
+        arrays.pop,
+    )
+    freed = [stream for name, stream in driver.calls if name == "cuMemFreeAsync"]
+    assert len(freed) == 2
+    wp.capture_launch(graph)
+
+
 def test_a_capture_that_cannot_begin_leaves_its_stream_as_it_was(driver: Noted) -> None:
     def refuse() -> None:
         raise DeviceError(Diagnostic("H0808", "not now"))
@@ -305,3 +334,30 @@ def test_tables_are_there_for_launches_inside_a_capture(driver: Noted) -> None:
         table.assign([4.0, 5.0, 6.0])
     assert caught.value.codes == ("H0811",)
     assert table.numpy().tolist() == found[0].list()
+
+
+def test_a_stream_that_is_made_inside_a_capture_is_not_part_of_it(driver: Noted) -> None:
+    with wp.ScopedCapture("cuda:0"):
+        before = wp.get_stream("cuda:0").before
+        assert before is not None
+        driver.calls.clear()
+        made = wp.Stream("cuda:0")
+        assert ("cuStreamWaitEvent", (made.cuda_stream, before.cuda_event)) in driver.calls
+        assert made.capture is None
+
+
+def test_all_threads_wait_for_copies_of_pinned_memory(driver: Noted) -> None:
+    """Also where one of them waits already: the event is not taken from the others."""
+    pinned = wp.zeros(3, device="cpu", pinned=True)
+    wp.copy(wp.zeros(3, device="cuda:0"), pinned)
+    seen = []
+
+    def meanwhile(event: Any) -> None:
+        driver.waits = None
+        before = len(driver.calls)
+        pinned.numpy()
+        seen.append([name for name, _ in driver.calls[before:]])
+
+    driver.waits = meanwhile
+    pinned.numpy()
+    assert seen == [["cuEventSynchronize"]]

@@ -88,7 +88,7 @@ class Capture:
             return
         if stream.capture is not None or stream.device != self.origin.device:
             raise not_capturable("work of another capture or device")
-        stream.before = stream.mark()
+        stream.before = stream.record_event()  # a new one: marks move on
         _close(stream)
         stream.capture = self
         self._streams.append(stream)
@@ -96,7 +96,7 @@ class Capture:
     def begin(self) -> None:
         """Capture what is given to the first stream from now on."""
         stream, gpu = self.origin, self.origin.gpu
-        stream.before = stream.mark()
+        stream.before = stream.record_event()  # a new one: marks move on
         _close(stream)
         # Before it begins, and after it has ended: memory that is freed meanwhile, in a finaliser
         # or by another thread, must not become part of it.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -239,7 +240,7 @@ class PinnedMemory:
         DeviceError: not enough memory (H0802), or no GPU (H0806 to H0808).
     """
 
-    __slots__ = ("__weakref__", "_events", "nbytes", "ptr")
+    __slots__ = ("__weakref__", "_events", "_lock", "nbytes", "ptr")
 
     def __init__(self, nbytes: int) -> None:
         gpu = gpu_of(get_device("cuda:0"))
@@ -251,17 +252,18 @@ class PinnedMemory:
         self.ptr = address.value
         self.nbytes = nbytes
         self._events: list[Event] = []
+        self._lock = Lock()
         weakref.finalize(self, _unpin, gpu, self.ptr, self._events).atexit = False
 
     def in_use(self, event: Event) -> None:
         """A copy that ends with an event uses it."""
-        self._events[:] = [e for e in self._events if e is not event and not e.is_complete]
-        self._events.append(event)
+        with self._lock:
+            busy = [e for e in self._events if e is not event and not e.is_complete]
+            self._events[:] = [*busy, event]
 
     def wait(self) -> None:
         """Return when no copy uses it."""
-        while self._events:
-            event = self._events.pop()
+        for event in tuple(self._events):  # they stay: other threads may have to wait, too
             with gpu_of(event.device).active() as call:
                 call("cuEventSynchronize", ctypes.c_void_p(event.cuda_event))
 
@@ -280,7 +282,10 @@ def release_pinned() -> None:
     """Free the pinned memory whose copies have ended."""
     for entry in list(_PENDING):
         gpu, address, events = entry
-        if all(event.is_complete for event in events) and entry in _PENDING:
-            _PENDING.remove(entry)
+        if all(event.is_complete for event in events):
+            with gpu.lock:  # another thread may be here
+                if entry not in _PENDING:
+                    continue
+                _PENDING.remove(entry)
             with gpu.active() as call:
                 call.attempt("cuMemFreeHost", ctypes.c_void_p(address))

@@ -103,6 +103,7 @@ class Stream:
         handle: the same as the driver takes it.
         is_foreign: does somebody else own the handle?
         address: of the queue that launch entries use; 0 where they may not.
+        before: while it is captured, what it was given before.
 
     Raises:
         DeviceError: the device is no GPU (H0805).
@@ -118,7 +119,7 @@ class Stream:
         with gpu.lock:
             gpu.has_many_streams = True
         # Memory allocated in the order of the default stream must be there for this one.
-        self.wait_stream(default)
+        self.wait_event(default.before or default.mark())
 
     def _start(self, gpu: Gpu, given: int | None, priority: int) -> None:
         self.capture: Capture | None = None
