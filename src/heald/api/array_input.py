@@ -451,6 +451,8 @@ def _refuse_losses(data: Any, source: NDArray, element: Element, leaf_types: set
     if isinstance(data, np.ndarray) or not any(issubclass(x, Number) for x in leaf_types):
         return
     if t.is_integer:
+        if source.dtype.kind != "f":
+            return  # whether they are in range is looked at where they are cast
         cut = np.isfinite(source) & (source != np.trunc(source))
         if cut.any():
             why = f"{t.public} has no fractions"

@@ -77,7 +77,10 @@ def export(a: array, options: dict[str, Any]) -> Any:
         return _export_from_gpu(a, **options)
     if isinstance(a.element_type, Struct):
         raise BufferError(f"DLPack has no type for the struct {spell(a.element_type)}")
-    capsule = a.carriers().__dlpack__(**options)
+    try:
+        capsule = a.carriers().__dlpack__(**options)
+    except ValueError as error:  # numpy before 2.4, of another device
+        raise BufferError(str(error)) from error
     if leaves(a.element_type)[0] is bf16:
         header = _header(capsule)
         assert header is not None

@@ -178,6 +178,9 @@ class Bfloat16(np.float32):
     def __reduce__(self) -> tuple[type, tuple[float]]:
         return type(self), (float(self),)
 
+    def __deepcopy__(self, memo: Any) -> Bfloat16:
+        return self  # that of numpy before 2.4 is a float32
+
     __add__, __radd__ = _rounded("__add__"), _rounded("__radd__")
     __sub__, __rsub__ = _rounded("__sub__"), _rounded("__rsub__")
     __mul__, __rmul__ = _rounded("__mul__"), _rounded("__rmul__")
