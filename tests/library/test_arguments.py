@@ -44,6 +44,8 @@ def value(expression: str, result: Type, *inputs: Typed) -> Any:
         ("wp.abs(x0) + 1.0", [H], f16, [2.5, 1.25, 4.0]),
         ("wp.lerp(0.0, 8.0, x0)", [X], f32, [-12.0, 2.0, 24.0]),
         ("wp.sign(x0)", [I], i32, [-1, 1, 1]),
+        ("y = int32(0x40000000)\nwp.cast(y, float32)", [I], f32, [2.0, 2.0, 2.0]),
+        ("wp.cast(2.0, int32)", [I], i32, [0x40000000] * 3),
     ],
 )
 def test_literals_and_mixed_types(

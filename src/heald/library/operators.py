@@ -334,12 +334,14 @@ def cast(a: Scalar, dtype) -> Anything:
     >>> wp.cast(wp.float32(1.0), wp.int32)
     1065353216
     """
-    return m.bitcast(a, static(reinterpreted(type(a), dtype)))
+    source = type(a)
+    return m.bitcast(a, static(reinterpreted(source, dtype)))
 
 
 @builtin(group=GROUP, accuracy=Exact())
 def cast(a: Vec(Scalar, N), dtype) -> Anything:
-    y = static(reinterpreted(type(a), dtype))()
+    source = type(a)
+    y = static(reinterpreted(source, dtype))()
     component = type(y).dtype
     for i in static(range(len(a))):
         y[i] = m.bitcast(a[i], component)
@@ -348,7 +350,8 @@ def cast(a: Vec(Scalar, N), dtype) -> Anything:
 
 @builtin(group=GROUP, accuracy=Exact())
 def cast(a: Mat(Scalar, R, C), dtype) -> Anything:
-    y = static(reinterpreted(type(a), dtype))()
+    source = type(a)
+    y = static(reinterpreted(source, dtype))()
     component = type(y).dtype
     for i in static(range(type(a).rows)):
         for j in static(range(type(a).cols)):

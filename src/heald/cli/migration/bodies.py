@@ -152,7 +152,7 @@ def _call(node: ast.Call, resolve: Resolve, kinds: Kinds) -> Iterator[Hit]:
         yield "results-as-arguments", node, f"wp.{name} with {len(node.args)} arguments"
     if node.args and isinstance(node.args[0], ast.Subscript | ast.Attribute) and _is_random(name):
         yield "random-state", node, ast.unparse(node)
-    if name in _CONSTRUCTORS and node.args:
+    if name in _CONSTRUCTORS:
         yield "types-constructor", node, ast.unparse(node)
     if name == "array" and any(k.arg == "ptr" for k in node.keywords):
         yield "kernel-array", node, "wp.array in a kernel"
