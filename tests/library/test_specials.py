@@ -13,7 +13,7 @@ from library.samples import TINY, to_carrier, to_numbers
 from library.test_accuracy import component, error_in_ulps, same_bits
 
 from heald.library.registry import Ulp, load_topics
-from heald.types import Scalar, bf16, f16, f32, f64
+from heald.types import Scalar, Vector, bf16, f16, f32, f64
 
 NDArray = npt.NDArray[Any]
 INF, NAN = math.inf, math.nan
@@ -194,6 +194,42 @@ def test_arguments_between_quadrants(name: str) -> None:
     assert isinstance(record.accuracy, Ulp)
     error = error_in_ulps(f32, got, FLOAT64[name](x.astype(np.float64)))
     assert error.max() <= record.accuracy.units, x[np.argmax(error)]
+
+
+# -- outside the domain --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "x", "expected"),
+    [
+        (1.0, 0.0, -1.0, 1.0),
+        (1.0, 0.0, 0.25, 0.84375),
+        (1.0, 0.0, 2.0, 0.0),
+        (1.0, 1.0, 0.5, 0.0),
+        (1.0, 1.0, 2.0, 1.0),
+        (1.0, 1.0, 1.0, NAN),
+        (INF, 1.0, 0.0, NAN),
+        (-INF, 1.0, 0.0, NAN),
+        (0.0, INF, 5.0, 0.0),
+        (0.0, 1.0, INF, 1.0),
+        (0.0, 1.0, NAN, NAN),
+    ],
+)
+def test_smoothstep_of_any_edges(a: float, b: float, x: float, expected: float) -> None:
+    values = [Typed(f32, np.array([v], np.float32)) for v in (a, b, x)]
+    (got,) = evaluate("wp.smoothstep(x0, x1, x2)", *values, results=[f32])
+    assert same_bits(f32, got, np.array([expected], np.float32)).all()
+
+
+def test_losses_of_a_negative_delta() -> None:
+    v = Typed(Vector(f32, 2), np.array([[3.0, 4.0]], np.float32))
+    expected = {"norm_huber(x0, -2.0)": -12.0, "norm_huber(x0, -10.0)": 12.5}
+    expected["norm_pseudo_huber(x0, -12.0)"] = -13.0
+    for call, result in expected.items():
+        assert evaluate(f"wp.{call}", v, results=[f32])[0] == [result]
+    (turned,) = evaluate("wp.smooth_normalize(x0, -12.0)", v, results=[v.type])
+    (straight,) = evaluate("wp.smooth_normalize(x0, 12.0)", v, results=[v.type])
+    assert np.array_equal(turned, -straight)
 
 
 # -- every 16-bit number -------------------------------------------------------------------------

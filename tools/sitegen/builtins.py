@@ -25,7 +25,8 @@ _PATTERNS = """\
 In signatures `Float` stands for float16, bfloat16, float32 and float64, `Int` for the integers,
 `Scalar` for both; within one call each of them, and each of the sizes `N`, `R`, `C`, is one. "Ulp"
 is the unit in the last place of the result, and the bound holds for every argument that the text
-does not leave out. Every builtin gives the same bits on the CPU, on GPUs and in the interpreter."""
+does not leave out; what is left out gives a result, too, which is what the source makes of it, and
+nothing worse. Every builtin gives the same bits on the CPU, on GPUs and in the interpreter."""
 
 
 def builtin_pages() -> dict[str, str]:

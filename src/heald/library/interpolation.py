@@ -45,7 +45,8 @@ def lerp(a: Xform(Float), b: Xform(Float), t: Float) -> Xform(Float):
 def smoothstep(a: Float, b: Float, x: Float) -> Float:
     """Cubic step: 0 at or below ``a``, 1 at or above ``b``, ``3 t² - 2 t³`` between.
 
-    NaN in ``x`` gives NaN.
+    With ``a`` above ``b`` it falls from 1 at ``b`` to 0 at ``a``.  Where they are equal it is 0
+    below, 1 above, and NaN there; an infinite ``a`` and NaN in ``x`` give NaN.
 
     >>> wp.smoothstep(0.0, 1.0, 0.5)
     0.5

@@ -153,7 +153,8 @@ def pnoise(state: uint32, x: float32, px: int32) -> float32:
     """Perlin noise that repeats after ``px`` units on the first axis, ``py`` on the second, ``pz``
     and ``pt`` on the others; negative coordinates included.
 
-    ``state`` selects the field and is not advanced.  A period of 0 is a division by zero.
+    ``state`` selects the field and is not advanced.  A period of 0 is a division by zero; a
+    negative one repeats after its magnitude.
 
     >>> state = wp.uint32(42)
     >>> wp.pnoise(state, 0.75, 4) == wp.pnoise(state, 8.75, 4)

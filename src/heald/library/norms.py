@@ -35,7 +35,8 @@ def norm_l2(v: Vec(Float, N)) -> Float:
 def norm_huber(v: Vec(Full, N), delta: Full = 1.0) -> Full:
     """Huber's loss of the length: ``|v|² / 2`` up to ``delta``, ``delta (|v| - delta / 2)`` above.
 
-    ``delta`` must not be negative.  16-bit floats are computed in float32.
+    Of a negative ``delta`` the border is its magnitude, and what lies above it is negative.  16-bit
+    floats are computed in float32.
 
     >>> wp.norm_huber(wp.vec2(3.0, 4.0), 2.0)
     8.0
@@ -74,7 +75,8 @@ def norm_pseudo_huber(v: Vec(Half, N), delta: Half = 1.0) -> Half:
 def smooth_normalize(v: Vec(Full, N), delta: Full = 1.0) -> Vec(Full, N):
     """``v / norm_pseudo_huber(v, delta)``: shorter than 1, and smooth at zero.
 
-    Where ``delta`` is 0 the zero vector gives NaN.  16-bit floats are computed in float32.
+    Where ``delta`` is 0 the zero vector gives NaN; a negative ``delta`` turns the vector round.
+    16-bit floats are computed in float32.
 
     >>> wp.smooth_normalize(wp.vec2(0.0, 4.0), 3.0)
     vec2f([0.0, 0.8])
