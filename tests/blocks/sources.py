@@ -39,6 +39,8 @@ class Source:
             "y = x * 0.5",
         ):
             self._say(line)
+        if automatic:  # statements of some threads only read elements of others
+            self._say("s[t] = c")
         self._block(whole=True)
         self._say("v[i] = a + 3 * b - c")
         self._say("w[i] = x - y")

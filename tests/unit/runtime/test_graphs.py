@@ -50,6 +50,9 @@ class Noted(Fake):
         self.capturing.add(stream.value)
         self.meanwhile()
 
+    def cuStreamIsCapturing(self, stream: Any, state: Any) -> None:
+        state._obj.value = stream.value in self.capturing
+
     def cuStreamEndCapture(self, stream: Any, graph: Any) -> None:
         self.meanwhile()
         self.capturing.clear()
@@ -210,17 +213,25 @@ def test_new_contents_wait_for_the_graph_on_the_stream_before(driver: Noted) -> 
     ]
 
 
-def test_prints_of_a_graph_are_shown_when_its_stream_is_gone(driver: Noted) -> None:
+@pytest.mark.parametrize("foreign", [None, 4444])
+def test_prints_of_a_graph_are_shown_when_its_stream_is_gone(
+    foreign: int | None, driver: Noted
+) -> None:
     def printing() -> None:
         streams.get_stream("cuda:0").capture.queue.print_buffer()  # type: ignore[union-attr]
 
     graph = capture(printing)
-    passing = wp.Stream("cuda:0")
+    passing = wp.Stream("cuda:0", cuda_stream=foreign)
+    twin = wp.Stream("cuda:0", cuda_stream=passing.cuda_stream) if foreign else None
     wp.capture_launch(graph, passing)
     handle = passing.cuda_stream
     del passing
     gc.collect()
-    assert handle in driver.gone
+    if twin is not None:
+        assert graph.queue.stream == handle, "there is another object for it"
+        del twin
+        gc.collect()
+    assert (handle in driver.gone) is (foreign is None)
     assert graph.queue.stream is None, "another stream may get this handle"
     driver.calls.clear()
     wp.capture_launch(graph)
@@ -361,3 +372,11 @@ def test_all_threads_wait_for_copies_of_pinned_memory(driver: Noted) -> None:
     driver.waits = meanwhile
     pinned.numpy()
     assert seen == [["cuEventSynchronize"]]
+
+
+def test_a_stream_that_its_owner_captures_draws_nothing_into_its_graph(driver: Noted) -> None:
+    theirs = wp.Stream("cuda:0", cuda_stream=4444)
+    driver.capturing.add(4444)
+    del theirs
+    gc.collect()
+    assert driver.capturing == {4444}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import threading
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ from fake_cuda import BASE, fake_gpu
 from heald.artifact import Fault, FaultKind, PrintFormat, abi
 from heald.diagnostics import Diagnostic, KernelFault
 from heald.runtime import PrintOutput
-from heald.runtime.cuda.queue import Queue, deliver, new_queue, register
+from heald.runtime.cuda import launch_cuda, streams
+from heald.runtime.cuda.queue import Queue, deliver, new_queue, queue_of, register
 
 
 class Told:
@@ -156,3 +159,37 @@ def test_a_queue_serves_again_when_its_stream_is_gone() -> None:
     assert (queue.stream, queue.words[abi.QUEUE_STREAM // 8]) == (6, 6)
     assert queue.words[abi.QUEUE_OPEN // 8] == 1
     assert np.count_nonzero(queue.words) > 4
+
+
+def test_prints_are_not_read_while_another_thread_launches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They would be lost: the buffer is emptied when it was read."""
+    driver, gpu = fake_gpu()
+    stream = streams.Stream.default(gpu)
+    told, read = Told("one"), threading.Event()
+    source = register(told)
+
+    def collect() -> None:
+        queue_of(stream).collect()
+        read.set()
+
+    def launched(*_: Any) -> None:
+        other.start()
+        assert not read.wait(0.1)
+        record = struct.pack("<4q", 3, 0, number[0] << abi.PRINT_LAUNCH_SHIFT | 7, 33)
+        buffer = queue_of(stream).print_buffer() - BASE
+        ctypes.memmove(buffer + abi.PRINT_DATA, record, len(record))
+        ctypes.memmove(buffer + abi.PRINT_USED, struct.pack("<q", len(record)), 8)
+
+    other, number = threading.Thread(target=collect), []
+    note = Queue.note
+    monkeypatch.setattr(Queue, "note", lambda *a: number.append(note(*a)) or number[0])
+    monkeypatch.setattr(type(driver), "cuLaunchKernel", launched, raising=False)
+    kernel: Any = SimpleNamespace(
+        block_size=0, formats=told.formats, blocks=True, lanes=None, rank=1, sites={}
+    )
+    code: Any = SimpleNamespace(function=1, threads=1024, least=1)
+    launch_cuda(stream, code, kernel, source, b"", (32,), 32)
+    other.join()
+    assert told.shown == [(3, 33)]

@@ -180,15 +180,16 @@ class Graph:
         """Give it to a stream."""
         raise_pending(stream)
         queue, gpu, pinned = self.queue, stream.gpu, self._capture.pinned
-        if queue.has_printed:
-            if self._done is not None:
-                with gpu.active() as call:
-                    call("cuEventSynchronize", ctypes.c_void_p(self._done.cuda_event))
-            queue.show()
-        self._show_resources(stream)
-        with gpu.active() as call:
-            call("cuGraphLaunch", self.handle, stream.handle)
-        queue.stream = stream.cuda_stream
+        with queue.printing:
+            if queue.has_printed:
+                if self._done is not None:
+                    with gpu.active() as call:
+                        call("cuEventSynchronize", ctypes.c_void_p(self._done.cuda_event))
+                queue.show()
+            self._show_resources(stream)
+            with gpu.active() as call:
+                call("cuGraphLaunch", self.handle, stream.handle)
+            queue.stream = stream.cuda_stream
         if queue.has_printed or queue.has_resources or pinned:
             self._done = stream.record_event(self._done)
             for memory in pinned:

@@ -6,6 +6,7 @@ import ctypes
 import struct
 import weakref
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
 
@@ -151,12 +152,13 @@ def launch_cuda(
     held = table.hold()
     try:
         resources = queue.resources(held, stream) if uses_resources(artifact) else 0
-        prints = queue.print_buffer() if artifact.formats else 0
-        number = queue.note(source, dims)
-        pads = (1,) * (MAX_RANK - len(dims))
-        header = _HEADER.pack(*dims, *pads, block_dim, number, queue.faults, resources, prints)
-        with stream.gpu.active() as call:
-            _start(call, code, (blocks, threads), header + packed_args, stream)
+        with queue.printing if artifact.formats else nullcontext():
+            prints = queue.print_buffer() if artifact.formats else 0
+            number = queue.note(source, dims)
+            pads = (1,) * (MAX_RANK - len(dims))
+            header = _HEADER.pack(*dims, *pads, block_dim, number, queue.faults, resources, prints)
+            with stream.gpu.active() as call:
+                _start(call, code, (blocks, threads), header + packed_args, stream)
     finally:
         table.let_go(held)
     if stream.capture is not None:

@@ -78,6 +78,8 @@ class Queue:
         capture: that makes the graph it is for, until it ends.
         is_abandoned: can nobody launch with it any more?
         has_printed: may there be something to show?
+        printing: held from asking for the print buffer to the launch, and while prints are read:
+            what another thread launches meanwhile would be lost.
         has_resources: has some launch used the resource table?
     """
 
@@ -87,7 +89,7 @@ class Queue:
         self.capture: Capture | None = None
         self.is_abandoned = False
         self._lock = Lock()
-        self._reading = RLock()
+        self.printing = RLock()
         self._number = -1
         self._kept: dict[int, tuple[int, tuple[int, ...]]] | None
         self._faults = _new_memory(gpu, abi.GPU_FAULT_SIZE)
@@ -170,7 +172,7 @@ class Queue:
                 self._kept[self._seen] = (source, tuple(dims[:rank]))
 
     def print_buffer(self) -> int:
-        """Device address of the print buffer; nothing else has printed to it, but in a graph."""
+        """Device address of the print buffer; what was printed before is shown, but in a graph."""
         if not self._prints:
             self._prints = _new_memory(self._gpu, abi.PRINT_DATA + CAPACITY)
             _put(self._gpu, self._prints, new_buffer().buffer)
@@ -222,8 +224,10 @@ class Queue:
 
     def collect(self) -> list[KernelFault]:
         """Show what was printed; gives the faults.  Its work has ended."""
-        with self._reading:
+        with self.printing:
             if self.has_printed:
+                if self.stream is not None:
+                    wait_for(self._gpu, self.stream)  # for what others have launched since
                 self.show()
             return self._take_faults()
 

@@ -255,18 +255,24 @@ def _destroy(gpu: Gpu, function: str, handle: int) -> None:
 
 def _retire(gpu: Gpu, stream: int, is_own: bool) -> None:
     """Let a stream go.  Memory that its work uses is freed after that work."""
-    for queue in list(gpu.queues) if is_own else ():
-        if queue.stream == stream:
-            queue.stream = None
-    if gpu.driver.is_usable:
-        handle, event = ctypes.c_void_p(stream), ctypes.c_void_p()
-        with gpu.active() as call:
-            call("cuEventCreate", ctypes.byref(event), ctypes.c_uint(_NO_TIMING))
-            call.attempt("cuEventRecord", event, handle)
-            call.attempt("cuStreamWaitEvent", gpu.own_stream("free"), event, ctypes.c_uint(0))
-            call.attempt("cuEventDestroy_v2", event)
-            if is_own:
-                call.attempt("cuStreamDestroy_v2", handle)
+    if not gpu.driver.is_usable:
+        return
+    with gpu.lock:
+        is_gone = is_own or all(other.cuda_stream != stream for other in gpu.streams)
+        for queue in gpu.queues if is_gone else ():
+            if queue.stream == stream:
+                queue.stream = None
+    handle, event, state = ctypes.c_void_p(stream), ctypes.c_void_p(), ctypes.c_int()
+    with gpu.active() as call:
+        call.attempt("cuStreamIsCapturing", handle, ctypes.byref(state))
+        if state.value:
+            return  # by its owner, who keeps what it uses; an event would draw others into it
+        call("cuEventCreate", ctypes.byref(event), ctypes.c_uint(_NO_TIMING))
+        call.attempt("cuEventRecord", event, handle)
+        call.attempt("cuStreamWaitEvent", gpu.own_stream("free"), event, ctypes.c_uint(0))
+        call.attempt("cuEventDestroy_v2", event)
+        if is_own:
+            call.attempt("cuStreamDestroy_v2", handle)
 
 
 # ------------------------------------------------------------------------------- current streams
