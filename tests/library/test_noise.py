@@ -165,9 +165,13 @@ def test_no_number_has_no_noise() -> None:
     assert not got[3:].any()
 
 
-@pytest.mark.parametrize("call", ["wp.pnoise(s, x0, -4)", "wp.pnoise(s, wp.vec2(x0, 0.3), -4, -3)"])
-def test_negative_periods_repeat_after_their_magnitude(call: str) -> None:
-    x = Typed(f32, np.array([0.75, 4.75, -3.25, -7.25], np.float32))
-    (got,) = evaluate(f"s = uint32(3)\n{call}", x, results=[f32])
-    assert got[0] != 0
-    assert (got == got[0]).all()
+def test_negative_periods_repeat_after_their_magnitude() -> None:
+    x = np.array([0.75, 4.75, -3.25, -7.25], np.float32)
+    plane = np.stack([x, x[[0, 2, 1, 3]] + 0.5], axis=1)
+    for call, t, points in (
+        ("wp.pnoise(s, x0, -4)", f32, x),
+        ("wp.pnoise(s, x0, -4, -4)", Vector(f32, 2), plane),
+    ):
+        (got,) = evaluate(f"s = uint32(3)\n{call}", Typed(t, points), results=[f32])
+        assert got[0] != 0
+        assert (got == got[0]).all()
