@@ -8,6 +8,27 @@ import random
 SHARED = 64
 """Elements of the shared arrays: blocks are no larger."""
 
+_HEAD = """\
+import heald as wp
+
+
+@wp.func
+def turned(s: wp.array(dtype=int), x: int, n: int):
+    t = wp.thread_index()
+    for k in range(n):
+        s[t] = x
+        wp.block_sync()
+        x = s[(t + 1) % wp.block_threads()] + k
+        wp.block_sync()
+        if k == 2:
+            return x
+    return x ^ 5
+
+
+@wp.kernel
+def kernel(v: wp.array(dtype=int), w: wp.array(dtype=float)):
+"""
+
 
 class Source:
     """One kernel as text: ``kernel(v, w)`` with int32 and float32 arrays of an element a thread.
@@ -37,19 +58,19 @@ class Source:
             "c = t",
             "x = w[i]",
             "y = x * 0.5",
+            "u = wp.vec3(x, y, 1.0)",
+            "own = wp.zeros(shape=4, dtype=int)",
         ):
             self._say(line)
         if automatic:  # statements of some threads only read elements of others
             self._say("s[t] = c")
         self._block(whole=True)
-        self._say("v[i] = a + 3 * b - c")
-        self._say("w[i] = x - y")
+        self._say("v[i] = a + 3 * b - c + own[0] + 5 * own[1] - 7 * own[2] + 9 * own[3]")
+        self._say("w[i] = x - y + u[0] + 2.0 * u[1] - u[2]")
 
     def text(self) -> str:
         """The module."""
-        head = ["import heald as wp", "", "", "@wp.kernel"]
-        head.append("def kernel(v: wp.array(dtype=int), w: wp.array(dtype=float)):")
-        return "\n".join([*head, *self._lines]) + "\n"
+        return _HEAD + "\n".join(self._lines) + "\n"
 
     def _say(self, line: str) -> None:
         self._lines.append("    " * self._depth + line)
@@ -57,18 +78,20 @@ class Source:
     # -- expressions -------------------------------------------------------------------------------
 
     def _integer(self, depth: int = 0) -> str:
-        kind = self._random.randrange(8)
+        kind = self._random.randrange(9)
         if kind < 3 or depth > 2:
             return self._pick("abct")
         if kind == 3:
             return str(self._random.randint(-3, 9))
+        if kind == 4:
+            return f"own[{self._integer(depth + 1)} & 3]"
         left, right = self._integer(depth + 1), self._integer(depth + 1)
         return f"({left} {self._pick(['+', '-', '&', '^', '*'])} {right})"
 
     def _float(self) -> str:
         left, right = (
-            self._pick("xy"),
-            self._pick(["x", "y", "0.75", f"float({self._pick('abc')} % 16)"]),
+            self._pick(["x", "y", "u[0]", f"u[{self._pick('abct')} & 1]"]),
+            self._pick(["x", "y", "u[2]", "0.75", f"float({self._pick('abc')} % 16)"]),
         )
         return f"({left} {self._pick('+-*')} {right})"
 
@@ -98,8 +121,9 @@ class Source:
         for _ in range(count):
             self._budget -= 1
             self._statement(whole=whole)
-        if loop and not whole and self._random.random() < 0.4:
-            self._inside(f"if {self._condition()}:", [self._pick(["break", "continue"])])
+        if loop and self._random.random() < 0.4:
+            condition = self._uniform() if whole else self._condition()
+            self._inside(f"if {condition}:", [self._pick(["break", "continue"])])
 
     def _inside(self, head: str, lines: list[str]) -> None:
         self._say(head)
@@ -110,9 +134,11 @@ class Source:
 
     def _statement(self, *, whole: bool) -> None:
         plain = [self._assign, self._shuffle, self._warp_vote, self._warp_reduce]
+        plain += [self._swap, self._component, self._element]
         nested = [self._branch, self._varying_loop] if self._budget > 0 and self._depth < 5 else []
         if whole:
             plain += [self._exchange, self._exchange, self._histogram, self._block_reduce]
+            plain += [self._turn]
             if nested:
                 nested += [self._agreed_branch, self._agreed_loop, self._waiting_loop]
         elif self._automatic and self._depth == 2 and self._parted:
@@ -124,6 +150,20 @@ class Source:
             self._say(f"{self._pick('abc')} = {self._integer()}")
         else:
             self._say(f"{self._pick('xy')} = {self._float()}")
+
+    def _swap(self) -> None:
+        self._say(self._pick(["a, b, c = b, c, a", "x, y = y, x", "a, c = c, a + b"]))
+
+    def _component(self) -> None:
+        change = [f"u[{self._pick('abct')} & 1] = {self._float()}", f"u[2] += {self._float()}"]
+        self._say(self._pick([*change, "u = wp.shuffle_xor(u, 1) * 0.5"]))
+
+    def _element(self) -> None:
+        self._say(f"own[{self._integer()} & 3] {self._pick(['=', '+=', '^='])} {self._integer()}")
+
+    def _turn(self) -> None:
+        times = self._pick(["1", "2", "4", "wp.block_index() % 4"])
+        self._say(f"{self._pick('abc')} = turned(s, {self._integer()}, {times})")
 
     def _shuffle(self) -> None:
         mode = self._pick(["up", "down", "xor", "idx"])
@@ -212,7 +252,7 @@ class Source:
     def _agreed_loop(self) -> None:
         self._loops += 1
         end = self._pick(["2", "3", "wp.block_index() % 3", "here // 16"])
-        self._nest(f"for k{self._loops} in range({end}):", whole=True)
+        self._nest(f"for k{self._loops} in range({end}):", whole=True, loop=True)
 
     def _waiting_loop(self) -> None:
         self._loops += 1
