@@ -18,10 +18,22 @@ Place = tuple[int, int, int, int]
 """First line and column (in bytes), last line and column."""
 
 
-def lambda_place(code: CodeType) -> Place | tuple[()]:
-    """The stretch of source that the instructions of a lambda come from: inside its body.
+def lambda_key(code: CodeType) -> tuple[object, ...]:
+    """What tells a lambda from others that begin on its line: the place of its instructions, or its
+    content where they have none.
 
     Empty where Python keeps no columns (``-X no_debug_ranges``).
+    """
+    place = _place_of(code)
+    if place or all(column is None for *_, column, _ in code.co_positions()):
+        return place
+    return _content(code)
+
+
+def _place_of(code: CodeType) -> Place | tuple[()]:
+    """The stretch of source that the instructions of a lambda come from: inside its body.
+
+    Python 3.12 has none for those that give a constant.
     """
     known = [
         (line, column, end_line, end_column)
@@ -47,9 +59,9 @@ def find_lambda(lines: Sequence[str], code: CodeType) -> ast.FunctionDef | None:
         lines: of the file; hashed as one object (``sources.Lines``).
         code: of the lambda.
     """
-    place = lambda_place(code)
-    if not place:
+    if not lambda_key(code):
         return None
+    place = _place_of(code)
     there = _lambdas_of(lines).get(code.co_firstlineno, ())
     found = [node for node in there if _contains(node.body, place) and _fits(node, code)]
     found.sort(key=_start)
@@ -74,7 +86,9 @@ def _start(node: ast.Lambda) -> tuple[int, int]:
     return node.body.lineno, node.body.col_offset
 
 
-def _contains(body: ast.expr, place: Place) -> bool:
+def _contains(body: ast.expr, place: Place | tuple[()]) -> bool:
+    if not place:
+        return True
     line, column, end_line, end_column = place
     end = (body.end_lineno or body.lineno, body.end_col_offset or 0)
     return (body.lineno, body.col_offset) <= (line, column) and (end_line, end_column) <= end
@@ -90,15 +104,15 @@ def _fits(node: ast.Lambda, code: CodeType) -> bool:
     alone = ast.copy_location(ast.Lambda(bare, node.body), node)
     outer = compile(ast.Expression(alone), LAMBDA, "eval")
     (made,) = (c for c in outer.co_consts if isinstance(c, CodeType))
-    return _content(made) == _content(code)
+    return _content(made) == _content(code) and bool(_place_of(made)) == bool(_place_of(code))
 
 
 def _content(code: CodeType) -> tuple[object, ...]:
     # Alone, the variables of enclosing functions are global names.
-    names = {*code.co_names, *code.co_freevars}
-    constants = [repr(c) for c in code.co_consts if not isinstance(c, CodeType)]
+    names = frozenset({*code.co_names, *code.co_freevars})
+    constants = tuple(repr(c) for c in code.co_consts if not isinstance(c, CodeType))
     counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
-    return names, {*code.co_varnames, *code.co_cellvars}, constants, counts
+    return names, frozenset({*code.co_varnames, *code.co_cellvars}), constants, counts
 
 
 def _as_function(node: ast.Lambda) -> ast.FunctionDef:

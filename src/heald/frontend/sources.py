@@ -17,7 +17,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from heald.diagnostics import CompileError, Diagnostic, Span
-from heald.frontend.lambdas import LAMBDA, Place, find_lambda, lambda_place
+from heald.frontend.lambdas import LAMBDA, find_lambda, lambda_key
 from heald.frontend.texts import AnyFunction, line_range, parse_lines
 
 _MISSING = object()
@@ -223,10 +223,11 @@ def read_source(function: FunctionType) -> FunctionSource:
     lines, scope = _definition_of(function)
     if not lines:
         raise no_source(function, _why_no_source(file))
-    tree = tree_of(definition_of(function))
+    definition = definition_of(function)
+    tree = tree_of(definition)
     if tree is None and not _is_python(lines):
         raise no_source(function, f"{file} no longer parses as Python")
-    if tree is None and is_lambda(function) and not lambda_place(function.__code__):
+    if tree is None and definition.place == ():
         why = "Python was told to keep no columns (-X no_debug_ranges), so no lambda can be found"
         raise no_source(function, why)
     if tree is None:
@@ -257,15 +258,15 @@ def _definition_of(function: FunctionType) -> tuple[Lines, Mapping[str, Any]]:
 class Definition:
     """Where a function is defined: the key of what follows from its text alone.
 
-    Closures that one definition made share it.  ``place`` tells the lambdas of a line apart; other
-    functions have none.
+    Closures that one definition made share it.  ``place`` tells the lambdas of a line apart
+    (``lambda_key``); other functions have none.
     """
 
     file: str
     lines: Lines
     name: str
     first_line: int
-    place: Place | tuple[()] | None
+    place: tuple[object, ...] | None
     code: CodeType = field(compare=False)
 
     @property
@@ -281,7 +282,7 @@ def definition_of(function: FunctionType) -> Definition:
 
 def _definition_in(function: FunctionType, lines: Lines) -> Definition:
     code = function.__code__
-    place = lambda_place(code) if is_lambda(function) else None
+    place = lambda_key(code) if is_lambda(function) else None
     return Definition(code.co_filename, lines, *_key_of(function), place, code)
 
 

@@ -17,7 +17,8 @@ K = 3
 def make(k):
     return [lambda x: x + 1, lambda x: (x * 2), lambda: 1.0, lambda x, y=2: x if y else -x,
             lambda x: lambda y: x + y, lambda x: k, lambda é, x: é + x, lambda x: K, lambda x: None,
-            lambda x: (lambda z: z * z)(x), lambda x: x and k or 3, lambda *, x: (x,
+            lambda x: (lambda z: z * z)(x), lambda x: x, lambda: 1, lambda: True, lambda: -0.0,
+            lambda x: x and k or 3, lambda *, x: (x,
                 # in the middle
                 k), lambda x: (x
                                + x), lambda x=lambda: 3: x, lambda x, /: [x], lambda: 1+2]
