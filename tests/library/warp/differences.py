@@ -15,16 +15,17 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
-from library.instances import Instance, instances
+from library.instances import Instance, instances, signature
 from library.samples import arguments
 from library.warp import reasons
 
 import heald as wp
 from heald.library.registry import load_topics
-from heald.types import Matrix, Quaternion, Scalar, Transform, Type, Vector, f32, i32
+from heald.types import Matrix, Quaternion, Scalar, Transform, Type, TypeClass, Vector, f32, i32
 
 HERE = Path(__file__).parent
 MEASURED = HERE / "expected" / "differences.json"
@@ -144,7 +145,7 @@ def measure(python: str) -> dict[str, Any]:
             "warp": _spelled(theirs[k]),
             "heald": _spelled(ours[k]),
         }
-    found["signatures"] = _lacking(answer["signatures"])
+    found["signatures"] = lacking(answer["signatures"])
     return found
 
 
@@ -155,15 +156,51 @@ def _spelled(numbers: Sequence[float]) -> str:
     return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
 
-def _lacking(theirs: dict[str, list[list[str]]]) -> dict[str, list[list[str]]]:
-    """Parameter lists of Warp that no overload of the builtin has."""
-    lacking = {}
+Parameters = Sequence[tuple[str, str]]
+"""Name and kind (``vector``) of each."""
+_FOREIGN = {"tile", "fabric"}
+
+
+def lacking(theirs: dict[str, list[Parameters]]) -> dict[str, list[list[str]]]:
+    """Names of the parameters of those signatures of Warp that no overload of the builtin has.
+
+    Raises:
+        ValueError: a reason is missing, or one is for nothing.
+    """
+    found = {}
     for name, builtin in sorted(load_topics().items()):
-        own = {f.__code__.co_varnames[: f.__code__.co_argcount] for f in builtin.overloads}
-        missing = [p for p in theirs.get(name, []) if tuple(p) not in own and p != ["*args"]]
-        if missing and builtin.group not in ELSEWHERE and name in reasons.LACKING:
-            lacking[name] = missing
-    return lacking
+        own = [_parameters(function) for function in builtin.overloads]
+        missing = [
+            [parameter for parameter, _ in given]
+            for given in theirs.get(name, [])
+            if not any(_is_taken(given, p) for p in own)
+            and not any(kind in _FOREIGN for _, kind in given)
+        ]
+        if missing:
+            found[name] = missing
+    if found.keys() != reasons.LACKING.keys():
+        raise ValueError(f"signatures and reasons differ in {found.keys() ^ reasons.LACKING}")
+    return found
+
+
+def _parameters(function: FunctionType) -> Parameters:
+    names = function.__code__.co_varnames
+    return list(zip(names, map(_kind, signature(function)[0]), strict=False))
+
+
+def _kind(pattern: Any) -> str:
+    if isinstance(pattern, (Scalar, TypeClass)):
+        return "scalar"
+    known = type(pattern).__name__.lower().removesuffix("pattern")
+    return known if known in ("vector", "matrix", "quaternion", "transform", "array") else "any"
+
+
+def _is_taken(given: Parameters, own: Parameters) -> bool:
+    """Are they the same, ``any`` standing for every kind?"""
+    return len(given) == len(own) and all(
+        name == other and (kind == taken or "any" in (kind, taken))
+        for (name, kind), (other, taken) in zip(given, own, strict=True)
+    )
 
 
 def page(found: dict[str, Any]) -> str:
@@ -181,7 +218,7 @@ def page(found: dict[str, Any]) -> str:
         for name, d in found["differ"].items()
     ]
     known = [f"| {k.builtins} | {k.warp} | {k.heald} | {k.reason} |" for k in reasons.BY_KERNELS]
-    lacking = [
+    absent = [
         f"* `{name}({', '.join(p)})`: {reasons.LACKING[name]}."
         for name, missing in found["signatures"].items()
         for p in missing
@@ -194,7 +231,7 @@ def page(found: dict[str, Any]) -> str:
         total=len(found["equal"]) + len(found["differ"]),
         differing="\n".join(differing),
         known="\n".join(known),
-        lacking="\n".join(lacking),
+        lacking="\n".join(absent),
         signatures=reasons.SIGNATURES,
         unreached=", ".join(f"`{name}`" for name in unreached),
     )

@@ -7,7 +7,7 @@ import json
 import sys
 
 import warp as wp
-from warp._src.context import builtin_functions
+from warp._src.context import builtin_functions, type_str
 
 DTYPES = {"f32": wp.float32, "i32": wp.int32}
 
@@ -48,14 +48,28 @@ def rows_of(case):
         return f"not from Python: {type(error).__name__}"
 
 
+# How a type is written begins with this: what kind it is.
+KINDS = {"vec": "vector", "mat": "matrix", "quat": "quaternion", "transform": "transform"}
+KINDS |= {"spatial_vector": "vector", "spatial_matrix": "matrix"}
+KINDS |= {"array": "array", "tile": "tile", "fabric": "fabric", "indexedfabric": "fabric"}
+
+
+def kind_of(t):
+    """The kind of an argument's type."""
+    text = type_str(t).lower()
+    found = [kind for start, kind in KINDS.items() if text.startswith(start)]
+    return found[0] if found else "any" if text == "any" else "scalar"
+
+
 def signatures():
-    """Parameter names of every overload of every builtin that users see."""
+    """Names and kinds of the parameters of every overload of every builtin that users see."""
     found = {}
     for name, function in builtin_functions.items():
         overloads = getattr(function, "overloads", None) or [function]
         visible = [o for o in overloads if not o.hidden]
         if visible:
-            found[name] = sorted({tuple(o.input_types) for o in visible})
+            parameters = [[(p, kind_of(t)) for p, t in o.input_types.items()] for o in visible]
+            found[name] = sorted({tuple(p) for p in parameters})
     return found
 
 

@@ -157,10 +157,20 @@ BY_KERNELS = (
 )
 """What a run from Python does not reach."""
 
+RETURNED = "it returns its results; the form that writes into arguments does not exist"
+ARRAY_GIVEN = "of an array as a condition; arrays are always given"
 LACKING = {
-    "eig3": "it returns its results; the form that writes into arguments does not exist",
-    "select": "of an array as a condition; arrays are always given",
-    "where": "of an array as a condition; arrays are always given",
+    "eig3": RETURNED,
+    "hash_grid_query": "grids are not divided into groups",
+    "matrix_from_cols": "there are signatures of one to six vectors, not of any number",
+    "matrix_from_rows": "there are signatures of one to six vectors, not of any number",
+    "qr3": RETURNED,
+    "quat_to_axis_angle": RETURNED,
+    "select": ARRAY_GIVEN,
+    "svd2": RETURNED,
+    "svd3": RETURNED,
+    "unot": ARRAY_GIVEN,
+    "where": ARRAY_GIVEN,
 }
 """By builtin: why some signature of Warp does not exist."""
 
@@ -170,9 +180,6 @@ SIGNATURES = """\
   take float32.
 * `closest_point_edge_edge`, `dense_gemm`, `dense_chol`, `dense_subs` and `dense_solve` take
   float64, too. `inverse` takes matrices of any size.
-* `svd2`, `svd3`, `qr3`, `eig3` and `quat_to_axis_angle` return their results; the forms of Warp
-  that write into arguments do not exist.
-* `matrix_from_rows` and `matrix_from_cols` take one to six vectors; in Warp any number.
 * `cw_div` and `div` take floats: as with `/`, a quotient of integers would be truncated in Warp.
   `wp.floordiv(a, b)` of vectors is the floor.
 * `cast` works between numbers of one size, vectors of one length and matrices of one shape; not

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 from library.warp import reasons
-from library.warp.differences import MEASURED, PAGE, apart, compared, measure, page
+from library.warp.differences import MEASURED, PAGE, apart, compared, lacking, measure, page
 
 
 def test_the_page_is_the_one_that_is_built() -> None:
@@ -28,6 +28,21 @@ def test_what_was_measured_is_the_library_of_today() -> None:
     found = json.loads(MEASURED.read_text())
     assert {*found["equal"], *found["left"], *found["differ"]} == {str(i) for i in compared()}
     assert found["signatures"].keys() == reasons.LACKING.keys()
+
+
+def test_a_signature_that_is_not_there_needs_a_reason() -> None:
+    known = {name: [[("*args", "scalar")]] for name in reasons.LACKING}
+    there = {
+        "bit_and": [[("a", "matrix"), ("b", "matrix")], [("a", "tile"), ("b", "tile")]],
+        "cast": [[("a", "any"), ("dtype", "any")]],
+        "mesh_query_aabb": [[("id", "scalar")]],
+    }
+    assert lacking({**known, **there}).keys() == reasons.LACKING.keys()
+    for given in ([("x", "vector")], [("y", "scalar")], [("x", "scalar"), ("y", "scalar")]):
+        with pytest.raises(ValueError, match=r"differ in \{'sin'\}"):
+            lacking({**known, "sin": [given]})
+    with pytest.raises(ValueError, match=r"differ in \{'eig3'\}"):
+        lacking({name: given for name, given in known.items() if name != "eig3"})
 
 
 def test_roundings_are_no_difference_and_other_numbers_are() -> None:
