@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from heald.library.registry import Builtin, Overload, load_topics
+from heald.frontend import lower_call
+from heald.library.registry import Builtin, Overload, load_topics, lookup
 from heald.types import (
     Array,
     ArrayPattern,
@@ -50,13 +51,25 @@ class Instance:
     @property
     def call(self) -> str:
         """The call in a test kernel, on a copy of the arguments that it updates."""
-        names = self.overload.function.__code__.co_varnames
-        copies = [f"s{k} = x{k}" for k, n in enumerate(names) if n in self.overload.updates]
+        copies = [f"s{k} = x{k}" for k in self.updated]
         arguments = ", ".join(
-            f"{'s' if names[k] in self.overload.updates else 'x'}{k}"
-            for k in range(len(self.types))
+            f"{'s' if k in self.updated else 'x'}{k}" for k in range(len(self.types))
         )
         return "\n".join([*copies, f"wp.{self.builtin.name}({arguments})"])
+
+    @property
+    def updated(self) -> tuple[int, ...]:
+        """The positions of arguments that the call changes."""
+        names = self.overload.function.__code__.co_varnames[: len(self.types)]
+        return tuple(k for k, name in enumerate(names) if name in self.overload.updates)
+
+    @property
+    def outputs(self) -> tuple[Type, ...]:
+        """Types of what a call gives: new values of arguments, then its results."""
+        new = tuple(self.types[k] for k in self.updated)
+        if self.result is not None:
+            return (*new, self.result)
+        return lower_call(self.builtin.name, self.builtin.overloads, self.types, lookup).results
 
     def __str__(self) -> str:
         return f"{self.builtin.name}({','.join(map(str, self.types))})"

@@ -180,7 +180,7 @@ SIGNATURES = """\
   take float32.
 * `closest_point_edge_edge`, `dense_gemm`, `dense_chol`, `dense_subs` and `dense_solve` take
   float64, too. `inverse` takes matrices of any size.
-* `cw_div` and `div` take floats: as with `/`, a quotient of integers would be truncated in Warp.
+* `cw_div` and `div` take floats, as `/` does; Warp truncates quotients of integers.
   `wp.floordiv(a, b)` of vectors is the floor.
 * `cast` works between numbers of one size, vectors of one length and matrices of one shape; not
   on structs.
