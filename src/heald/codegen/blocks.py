@@ -2,7 +2,8 @@
 
 The body of the range function runs a block.  It calls the function of a phase, which loops over the
 threads of the block as a range function does over those of a launch.  Arrays over the block and
-shared arrays are on the stack of the body.  So are the flags of threads that have faulted and the
+shared arrays are on the stack of the body, or where they are large in memory that is allocated for
+all blocks of a range.  On the stack are the flags of threads that have faulted and the
 counts of what each has printed; the body's own flag says that some thread has faulted.
 """
 
@@ -17,6 +18,7 @@ from heald.codegen.aliases import Aliases
 from heald.codegen.body import BLOCK_DIM, FAULTED, HEADER, PRINTED, THREAD, Body, parameter_leaves
 from heald.codegen.control import Targets, emit_region
 from heald.codegen.locations import Locations, Places
+from heald.codegen.memory import ALIGNMENT, SCRATCH
 from heald.codegen.spelling import component_types
 from heald.codegen.threads import FIRST, coordinate, launch_extent
 from heald.codegen.wide_phases import WidePhase, is_computed
@@ -26,6 +28,9 @@ from heald.passes.facts import launch_rank
 from heald.passes.phase_plan import free_values
 
 _FLAGS, _COUNTS, _ANY = "%faulted.of", "%printed.of", "%faulted.any"
+_GIVEN = "%given"
+"""What the process gave for ``SCRATCH``."""
+_ALLOCATION = ["declare ptr @malloc(i64)", "declare void @free(ptr)"]
 _STOP, _TOTAL = "%stop", "%total"
 """One past the last thread of the block, and of the launch."""
 
@@ -50,10 +55,19 @@ def functions(kernel: Kernel, module: Locations | None, aliases: Aliases) -> tup
     w.branch(w.ins("icmp slt i64 %lo, %hi"), "unpack", "exit")
     w.start("unpack")
     ranges.unpack(w, kernel, used)
+    declared = []
+    if body.scratch_bytes:
+        declared, arguments = _ALLOCATION, f"{arguments}, ptr {SCRATCH}"
+        _take_scratch(w, body.scratch_bytes)
     _run_blocks(w, f"call void @{ranges.BODY}({arguments}){of_call}")
+    w.start("done")
+    if body.scratch_bytes:
+        w.do(f"call void @free(ptr {_GIVEN})")
+    w.do("br label %exit")
     w.start("exit")
     w.do("ret void")
     return body, [
+        *declared,
         *phases.lines,
         f"define internal void @{ranges.RANGE}({ranges.ARGUMENTS}) #2{of_range} {{",
         *w.lines,
@@ -64,17 +78,34 @@ def functions(kernel: Kernel, module: Locations | None, aliases: Aliases) -> tup
     ]
 
 
+def _take_scratch(w: Writer, total: int) -> None:
+    """Memory for the arrays of one block after the other; the stack where there is no other."""
+    room = total + ALIGNMENT
+    w.lines.append(f"  {_GIVEN} = call ptr @malloc(i64 {room})")
+    before = w.block
+    w.branch(w.ins(f"icmp ne ptr {_GIVEN}, null"), "take", "stack", likely=True)
+    w.start("stack")
+    own = w.ins(f"alloca i8, i64 {room}, align {ALIGNMENT}")
+    w.do("br label %take")
+    w.start("take")
+    found = w.ins(phi("ptr", [(before, _GIVEN), ("stack", own)]))
+    above = w.ins(f"getelementptr i8, ptr {found}, i64 {ALIGNMENT - 1}")
+    aligned = f"call ptr @llvm.ptrmask.p0.i64(ptr {above}, i64 -{ALIGNMENT})"
+    w.lines.append(f"  {SCRATCH} = {aligned}")
+
+
 def _run_blocks(w: Writer, call: str) -> None:
     """The blocks whose first thread lies in the range, so each is run once."""
     size = w.ins(f"zext i32 {BLOCK_DIM} to i64")
     above = w.ins(f"add i64 %lo, {w.ins(f'sub i64 {size}, 1')}")
     first = w.ins(f"mul i64 {w.ins(f'udiv i64 {above}, {size}')}, {size}")
-    w.branch(w.ins(f"icmp slt i64 {first}, %hi"), "block.run", "exit")
+    before = w.block
+    w.branch(w.ins(f"icmp slt i64 {first}, %hi"), "block.run", "done")
     w.start("block.run")
-    w.lines.append(f"  {THREAD} = {phi('i64', [('unpack', first), ('block.run', '%next')])}")
+    w.lines.append(f"  {THREAD} = {phi('i64', [(before, first), ('block.run', '%next')])}")
     w.lines.append(f"  {call}")
     w.lines.append(f"  %next = add i64 {THREAD}, {size}")
-    w.branch(w.ins("icmp slt i64 %next, %hi"), "block.run", "exit")
+    w.branch(w.ins("icmp slt i64 %next, %hi"), "block.run", "done")
 
 
 def _block_lines(body: Body) -> list[str]:

@@ -103,6 +103,7 @@ class Body:
         index: the name of the thread's number in its block, i32, where it is at hand.
         team: where threads of a GPU meet, and which ones.
         run_phase: writes what ``threads`` does, in the function that runs a block.
+        scratch_bytes: of the arrays of a block that have no place on the stack of a CPU.
         globals: shared arrays of a GPU, as definitions of the module.
     """
 
@@ -126,6 +127,7 @@ class Body:
     slots: dict[tuple[Any, ...], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     local_bytes: int = 0
     shared_bytes: int = 0
+    scratch_bytes: int = 0
     roots: Mapping[Value, frozenset[Root]] | None = None
     decided: frozenset[Value] | None = None
     sums: Mapping[Value, tuple[Value, int]] | None = None

@@ -13,7 +13,8 @@ from heald.codegen.target import create_machine, host_target
 from heald.diagnostics import InternalError
 
 _EXACT = ("fma", "ceil", "floor", "roundeven", "trunc")
-ALLOWED = frozenset({"memcpy", "memmove", "memset", *_EXACT, *(f"{name}f" for name in _EXACT)})
+_MEMORY = ("memcpy", "memmove", "memset", "malloc", "free")
+ALLOWED = frozenset({*_MEMORY, *_EXACT, *(f"{name}f" for name in _EXACT)})
 """What compiled code may ask of the process: of arithmetic what has one right result, and only
 where the processor has no instruction for it."""
 

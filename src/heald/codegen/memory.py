@@ -23,9 +23,13 @@ from heald.types import Array, Scalar, b1, leaf_offsets, leaves, size_of
 
 LOCAL_BYTES = 256 * 1024
 """What the local arrays of one thread may take of the stack; a worker may have 2 MiB."""
-BLOCK_BYTES = 1024 * 1024
-"""What shared arrays, and values that live across barriers, may take of the stack of a worker."""
-_LOCAL_ALIGNMENT = 64
+BLOCK_BYTES = 16 * 1024 * 1024
+"""What shared arrays, and values that live across barriers, may take on a CPU."""
+STACK_BYTES = 128 * 1024
+"""What of that is on the stack of a worker, which may be a small one; the rest is allocated."""
+SCRATCH = "%scratch"
+"""Where the rest is."""
+ALIGNMENT = 64
 _SHARED_ALIGNMENT = 16
 
 
@@ -294,7 +298,8 @@ def emit_alloc(body: Body, op: Op) -> None:
 
 
 def _shared(body: Body, op: Op, t: Array) -> ArrayNames:
-    """Room for an array of the block: on CPUs on the stack of the function that runs it."""
+    """Room for an array of the block: on CPUs on the stack of the function that runs it, as far
+    as that goes."""
     total = max(1, size_of(t))
     body.shared_bytes += total
     if body.gpu:
@@ -315,7 +320,12 @@ def _shared(body: Body, op: Op, t: Array) -> ArrayNames:
                 )
             )
         place = body.writer.reserve()
-        body.allocas.append(f"{place} = alloca [{total} x i8], align {_LOCAL_ALIGNMENT}")
+        if body.shared_bytes <= STACK_BYTES:
+            body.allocas.append(f"{place} = alloca [{total} x i8], align {ALIGNMENT}")
+        else:
+            start = body.scratch_bytes
+            body.allocas.append(f"{place} = getelementptr i8, ptr {SCRATCH}, i64 {start}")
+            body.scratch_bytes += -(-total // ALIGNMENT) * ALIGNMENT
     return ArrayNames(place, *_dense(t, size_of(t.dtype)))
 
 
@@ -333,7 +343,7 @@ def allocate(body: Body, t: Array, copies: int) -> ArrayNames:
     """Zeroed room for ``copies`` of a local array, those of an element side by side."""
     w, total = body.writer, size_of(t) * copies
     place = w.reserve()
-    body.allocas.append(f"{place} = alloca [{total} x i8], align {_LOCAL_ALIGNMENT}")
+    body.allocas.append(f"{place} = alloca [{total} x i8], align {ALIGNMENT}")
     w.do(f"call void @llvm.memset.p0.i64(ptr {place}, i8 0, i64 {total}, i1 false)")
     return ArrayNames(place, *_dense(t, size_of(t.dtype) * copies))
 

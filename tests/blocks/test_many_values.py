@@ -1,0 +1,104 @@
+"""Values across barriers that take more memory than the stack of a thread may have."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import heald as wp
+from heald.codegen.jit import load_object
+from heald.codegen.objects import undefined_symbols
+from heald.runtime import CPU, packer_of
+from heald.runtime.launch import launch
+
+_COUNT = 300
+_SOURCE = "\n".join(
+    [
+        "import heald as wp",
+        "@wp.kernel",
+        "def keep(a: wp.array(dtype=float)):",
+        "    x = a[wp.tid()]",
+        *(f"    x{k} = x * {k}.5" for k in range(_COUNT)),
+        "    wp.block_sync()",
+        f"    a[wp.tid()] = {' + '.join(f'x{k}' for k in range(_COUNT))}",
+        "    wp.block_sync()",
+        f"    a[wp.tid()] += {' - '.join(f'x{k}' for k in range(_COUNT))}",
+    ]
+)
+
+
+@pytest.fixture
+def keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> wp.Kernel:
+    (tmp_path / "many_values.py").write_text(_SOURCE, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "many_values", raising=False)
+    made: wp.Kernel = importlib.import_module("many_values").keep
+    return made
+
+
+def left(kernel: wp.Kernel, device: str) -> bytes:
+    a = wp.array(np.linspace(-1.0, 3.0, 300).astype(np.float32), device=device)
+    wp.launch(kernel, dim=300, inputs=[a], device=device, block_dim=64)
+    return a.numpy().tobytes()
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def test_the_same_bits(device: str, keep: wp.Kernel) -> None:
+    assert left(keep, device) == left(keep, "sim")
+
+
+def test_small_stacks_suffice(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        f"{_SOURCE}\n"
+        "import threading\n"
+        "a = wp.ones(64, dtype=float)\n"
+        "keep.prepare()\n"
+        "threading.stack_size(320 * 1024)\n"
+        "def run():\n"
+        "    wp.launch(keep, dim=64, inputs=[a], block_dim=64)\n"
+        "    print(a.numpy()[0])\n"
+        "thread = threading.Thread(target=run)\n"
+        "thread.start()\n"
+        "thread.join()\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == sum(k + 0.5 for k in range(_COUNT)) + 0.5 - sum(
+        k + 0.5 for k in range(1, _COUNT)
+    )
+
+
+def test_the_stack_serves_where_there_is_no_memory(keep: wp.Kernel) -> None:
+    wanted = left(keep, "cpu")
+    artifact = keep.program(keep.concrete_types(None)).artifact(CPU)
+    assert artifact is not None
+    assert {"malloc", "free"} <= undefined_symbols(artifact.code)
+    asked = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)
+    def refuse(size: int) -> None:
+        asked.append(size)
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    def free(place: int | None) -> None:
+        assert place is None
+
+    imports = {
+        name: ctypes.cast(call, ctypes.c_void_p).value or 0
+        for name, call in (("malloc", refuse), ("free", free))
+    }
+    (address,), _keepalive = load_object(artifact.code, (artifact.entry,), imports)
+    a = wp.array(np.linspace(-1.0, 3.0, 300).astype(np.float32), device="cpu")
+    packed = packer_of(artifact).pack([a.ptr, 300, 4])
+    outcome = launch(address, artifact, packed, (300,), 64)
+    assert outcome.fault is None
+    assert len(asked) == 1
+    assert a.numpy().tobytes() == wanted
