@@ -375,8 +375,9 @@ def test_all_threads_wait_for_copies_of_pinned_memory(driver: Noted) -> None:
 
 
 def test_a_stream_that_its_owner_captures_draws_nothing_into_its_graph(driver: Noted) -> None:
-    theirs = wp.Stream("cuda:0", cuda_stream=4444)
     driver.capturing.add(4444)
+    theirs = wp.Stream("cuda:0", cuda_stream=4444)
+    assert 4444 not in [what[0] for name, what in driver.calls if name == "cuStreamWaitEvent"]
     del theirs
     gc.collect()
     assert driver.capturing == {4444}

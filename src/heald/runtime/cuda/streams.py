@@ -118,8 +118,10 @@ class Stream:
         self._start(gpu, cuda_stream, max(-1, min(0, int(priority))))
         with gpu.lock:
             gpu.has_many_streams = True
-        # Memory allocated in the order of the default stream must be there for this one.
-        self.wait_event(default.before or default.mark())
+        # Memory allocated in the order of the default stream must be there for this one; a graph
+        # of somebody else, which runs later, takes no event from outside.
+        if not (self.is_foreign and self.is_capturing):
+            self.wait_event(default.before or default.mark())
 
     def _start(self, gpu: Gpu, given: int | None, priority: int) -> None:
         self.capture: Capture | None = None
