@@ -181,5 +181,5 @@ def test_cast_goes_component_by_component() -> None:
 
 
 def test_cast_refuses_another_size() -> None:
-    with pytest.raises(CompileError, match="numbers of one size"):
+    with pytest.raises(CompileError, match="float32 has 32 bits and float64 64"):
         evaluate("wp.cast(x0, float64)", Typed(f32, np.zeros(1, np.float32)), results=[f64])
