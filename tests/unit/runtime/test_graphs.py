@@ -186,6 +186,23 @@ def test_launches_of_a_graph_see_one_content_of_a_resource(driver: Noted) -> Non
         resources.update(device, other, *content(2, a))
 
 
+def test_what_a_graph_looks_at_before_it_builds_it_is_as_it_was(driver: Noted) -> None:
+    """At every launch, since the host may have built something else meanwhile."""
+    device, a, b = wp.get_device("cuda:0"), array(1), array(2)
+    handle = resources.register(device, KIND, *content(1, a))
+    graph = capture(query, lambda: resources.update(device, handle, *content(1, a)), query)
+    wp.capture_launch(graph)
+    resources.update(device, handle, *content(2, b))
+    launches = [name for name, _ in driver.calls].count("cuGraphLaunch")
+    with pytest.raises(DeviceError, match="another radius or number of points") as caught:
+        wp.capture_launch(graph)
+    assert caught.value.codes == ("H0811",)
+    assert [name for name, _ in driver.calls].count("cuGraphLaunch") == launches
+    resources.update(device, handle, *content(1, a))
+    wp.capture_launch(graph)
+    assert seen(graph.queue, handle) == (1, a.ptr, 1)
+
+
 def test_a_graph_runs_without_what_it_built_when_that_is_gone(driver: Noted) -> None:
     device, a = wp.get_device("cuda:0"), array(1)
     handle = resources.register(device, KIND, *content(1, a))

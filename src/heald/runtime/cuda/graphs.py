@@ -32,6 +32,7 @@ class Capture:
         is_active: has it not ended yet?
         pinned: memory of the host that the graph copies from or to.
         resources: what handles name from where the graph runs on.
+        expected: those of which it may need the same before.
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -40,6 +41,7 @@ class Capture:
         self.is_active = True
         self.pinned: set[PinnedMemory] = set()
         self.resources: dict[int, Resource] = {}
+        self.expected: set[int] = set()
         self._streams = [stream]
         self._kept: list[object] = []
 
@@ -71,6 +73,8 @@ class Capture:
                 "building a hash grid with another radius or number of points behind launches of "
                 "the same graph that query one"
             )
+        if self.queue.has_resources and found.handle not in self.resources:
+            self.expected.add(found.handle)
         self.resources[found.handle] = found
 
     def launched(self, what: object) -> None:
@@ -199,8 +203,15 @@ class Graph:
         """Before a launch: what its own builds leave behind handles, there and for others."""
         table, queue = table_of(self.device), self.queue
         for handle, found in self._capture.resources.items():
-            if table.look_up(handle) is not None:
-                table.update(handle, found.scalars, found.arrays)
+            before = table.look_up(handle)
+            if before is None:
+                continue
+            if handle in self._capture.expected and not before.is_same(found):
+                message = "the graph queries a hash grid that has another radius or number of "
+                message += "points by now before it builds it"
+                hint = "build it as it was before the capture, or capture the graph again"
+                raise DeviceError(Diagnostic("H0811", message, hint=hint))
+            table.update(handle, found.scalars, found.arrays)
         if not queue.has_resources:
             return
         held = table.hold()
@@ -277,7 +288,8 @@ def capture_launch(graph: Graph, stream: Stream | None = None) -> None:
 
     Raises:
         KernelFault: an earlier launch has failed; the graph was not launched.
-        DeviceError: the stream is of another device (H0812) or being captured (H0811).
+        DeviceError: the stream is of another device (H0812) or being captured (H0811), or the graph
+            would find another hash grid than it was captured with (H0811).
     """
     chosen = current_stream(graph.device) if stream is None else stream
     if chosen.device != graph.device:
