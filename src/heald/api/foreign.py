@@ -20,13 +20,15 @@ from heald.api.casting import scalar_of
 from heald.api.struct import spell
 from heald.diagnostics import DeviceError, Diagnostic, Note, TypingError
 from heald.runtime import Device, contiguous_strides, get_device
-from heald.runtime.cuda import Event, current_stream, gpu_of, raise_pending
+from heald.runtime.cuda import Event, Stream, current_stream, gpu_of, raise_pending
 from heald.types import BY_NAME, Scalar, Struct, leaves, numpy_dtype, size_of
 from heald.types.descriptors import Element
 
 CUDA, CUDA_MANAGED = 2, 13
 """Device types of DLPack."""
 _NO_STREAM = (None, 0)
+_LEGACY = 1
+"""The handle of the legacy stream of CUDA, which is never captured."""
 _DEVICE_ORDINAL = 9
 _FLAG_READ_ONLY = 1
 _CODES = {"i": 0, "u": 1, "f": 2, "bf": 4, "b": 6}
@@ -165,10 +167,32 @@ def _wait_for(device: Device, stream: int) -> None:
     ours = current_stream(device)
     if stream == ours.cuda_stream:
         return
+    ours.refuse_capture("waiting for a stream of another library")
+    _refuse_captured(ours, stream)
     event = Event(device)
     with ours.gpu.active() as call:
         call("cuEventRecord", ctypes.c_void_p(event.cuda_event), ctypes.c_void_p(stream))
     ours.wait_event(event)
+
+
+def _refuse_captured(ours: Stream, stream: int) -> None:
+    """Raise where another library captures its stream: an event would draw ours into its graph.
+
+    Raises:
+        DeviceError: H0811.
+    """
+    state = ctypes.c_int()
+    if stream != _LEGACY:
+        with ours.gpu.active() as call:
+            call("cuStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(state))
+    if state.value:
+        message = "another library captures the stream of this array into a graph, and we would "
+        message += "work on a stream that is no part of it"
+        hint = (
+            "work on its stream: with wp.ScopedStream(wp.Stream(device, cuda_stream=handle)), or "
+        )
+        hint += "wp.stream_from_torch() for torch"
+        raise DeviceError(Diagnostic("H0811", message, hint=hint))
 
 
 def let_wait(device: Device, stream: int | None) -> None:
@@ -178,8 +202,9 @@ def let_wait(device: Device, stream: int | None) -> None:
     if stream == -1 or stream == ours.cuda_stream:
         return
     ours.refuse_capture("sharing an array")
+    _refuse_captured(ours, stream or _LEGACY)
     raise_pending(ours)
-    handle, event = ctypes.c_void_p(stream or 1), ours.record_event()
+    handle, event = ctypes.c_void_p(stream or _LEGACY), ours.record_event()
     with ours.gpu.active() as call:
         mark = ctypes.c_void_p(event.cuda_event)
         call("cuStreamWaitEvent", handle, mark, ctypes.c_uint(0))

@@ -408,3 +408,31 @@ def test_the_stream_of_torch_is_asked_for(
         theirs.cuda_stream = same
         wp.array(tensor, device="cuda:0", copy=False)
     assert order == []
+
+
+def test_nothing_of_ours_is_drawn_into_a_graph_of_others(
+    order: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their stream is to be worked on, then the graph has the work."""
+
+    def is_capturing(self: Fake, stream: Any, state: Any) -> None:
+        state._obj.value = stream.value == 77
+
+    monkeypatch.setattr(Fake, "cuStreamIsCapturing", is_capturing, raising=False)
+    a = wp.zeros(3, device="cuda:0")
+    order.clear()
+    for share in (
+        lambda: wp.array(Foreign(a, stream=77), device="cuda:0", copy=False),
+        lambda: wp.launch(twice, dim=3, inputs=[Foreign(a, stream=77)], device="cuda:0"),
+        lambda: a.__dlpack__(stream=77),
+    ):
+        with pytest.raises((HealdError, BufferError), match=r"H0811.*captures the stream"):
+            share()
+    with wp.ScopedCapture("cuda:0"):
+        order.clear()
+        with pytest.raises(HealdError, match="H0811"):
+            wp.array(Foreign(a, stream=1), device="cuda:0", copy=False)
+    assert order == []
+    with wp.ScopedStream(wp.Stream("cuda:0", cuda_stream=77), sync_enter=False):
+        wp.array(Foreign(a, stream=77), device="cuda:0", copy=False)
+    assert order == []
