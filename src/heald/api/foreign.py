@@ -98,18 +98,20 @@ def adopt(data: Any, element: Element | None) -> ForeignArray:
 
 
 def _torch_stream(data: Any, device: Device) -> int | None:
-    """The stream on which torch works with a tensor, of which the interface says nothing.
+    """The stream on which torch works with a tensor, of which the interface says nothing; None
+    where CUDA orders it with ours.
 
     Torch is told of ours, so that it does not use the memory again before our work has ended.
     """
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(data, torch.Tensor):
         return None
-    theirs: int = torch.cuda.current_stream(data.device).cuda_stream
-    ours = current_stream(device).cuda_stream
-    if theirs != ours:
-        data.record_stream(torch.cuda.ExternalStream(ours, device=data.device))
-    return theirs or None
+    ours = current_stream(device)
+    theirs: int = torch.cuda.current_stream(data.device).cuda_stream or _LEGACY
+    if theirs == ours.cuda_stream or (theirs == _LEGACY and not ours.is_foreign):
+        return None
+    data.record_stream(torch.cuda.ExternalStream(ours.cuda_stream, device=data.device))
+    return theirs
 
 
 def fold(

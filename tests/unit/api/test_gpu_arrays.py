@@ -408,6 +408,14 @@ def test_the_stream_of_torch_is_asked_for(
         theirs.cuda_stream = same
         wp.array(tensor, device="cuda:0", copy=False)
     assert order == []
+    assert len(used) == 1
+    theirs.cuda_stream = 0
+    other = wp.Stream("cuda:0", cuda_stream=99)
+    with wp.ScopedStream(other, sync_enter=False):
+        order.clear()
+        wp.array(tensor, device="cuda:0", copy=False)
+    assert order == [("cuEventRecord", 1), ("cuStreamWaitEvent", 99)]
+    assert used[1:] == [(99, "cuda:0")]
 
 
 def test_nothing_of_ours_is_drawn_into_a_graph_of_others(
