@@ -245,8 +245,13 @@ class ArrayMemory:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         mine = self.numpy()
-        if copy is False and dtype is not None and np.dtype(dtype) != mine.dtype:
-            raise ValueError(f"an array of {spell(self._element)} is no {dtype} without a copy")
+        if copy is False:
+            if dtype is not None and np.dtype(dtype) != mine.dtype:
+                raise ValueError(f"an array of {spell(self._element)} is no {dtype} without a copy")
+            if self._device.is_cuda or not (0 in self._shape or mine.ctypes.data == self._ptr):
+                raise ValueError(
+                    f"numpy cannot share an array of {spell(self._element)} on '{self._device}'"
+                )
         converted = mine if dtype is None else mine.astype(dtype, copy=False)
         return converted.copy() if copy and converted is mine else converted
 

@@ -156,6 +156,18 @@ def test_structs_have_no_tensor():
     assert wp.zeros(3, device="sim").__dlpack_device__() == (1, 0)
 
 
+@pytest.mark.parametrize("t", ELEMENTS, ids=str)
+def test_numpy_gets_no_copy_where_it_asks_for_none(t):
+    a = wp.zeros((2, 3), dtype=t)[::-1]
+    if leaves(t)[0] is bf16 and not isinstance(t, Struct):
+        with pytest.raises(ValueError, match="cannot share an array of"):
+            np.asarray(a, copy=False)
+    else:
+        assert np.shares_memory(np.asarray(a, copy=False), a.numpy())
+    assert np.asarray(a[:0], copy=False).shape[:2] == (0, 3)
+    assert not np.shares_memory(np.array(a, copy=True), a.numpy())
+
+
 class Interface:
     """An owner that is known by its array interface only."""
 
