@@ -16,6 +16,7 @@ def generic_constructors(a: wp.array(dtype=float), n: int, m: wp.int64, h: wp.fl
     x = wp.matrix(1.0, 2.0, 3.0, 4.0)  #~ H0305
     x = wp.matrix(1.0, shape=4)  #~ H0206
     x = wp.quaternion(1, 2, 3, 4, dtype=int)  #~ H0207
+    x = wp.quaternion(x=1.0, y=2.0)  #~ H0305
 
 
 @wp.kernel

@@ -51,13 +51,14 @@ def matrix(*args: Any, shape: tuple[int, int] | None = None, dtype: Any = None) 
 
 
 @intrinsic("quaternion")
-def quaternion(*args: Any, dtype: Any = None) -> Any:
-    """A quaternion of x, y, z, w, of a vector of 3 and w, of another one, or of nothing (zeros).
+def quaternion(*args: Any, dtype: Any = None, **parts: Any) -> Any:
+    """A quaternion of x, y, z, w, of a vector of 3 and w (by name: ``ijk``, ``real``), of another
+    one (``quat``), or of nothing (zeros).
 
     Raises:
         TypingError: the components do not fit.
     """
-    return values.quaternion(_float(args, dtype))(*args)
+    return values.quaternion(_float((*args, *parts.values()), dtype))(*args, **parts)
 
 
 @intrinsic("transformation")

@@ -30,7 +30,17 @@ from heald.api.scalars import (
     zero,
 )
 from heald.diagnostics import Diagnostic, InternalError, OutOfBoundsError, TypingError
-from heald.types import Matrix, Quaternion, Scalar, Transform, Vector, bf16, f32
+from heald.types import (
+    Matrix,
+    Quaternion,
+    Scalar,
+    Transform,
+    Vector,
+    bf16,
+    f32,
+    ordered_parts,
+    part_names,
+)
 
 Algebraic = Vector | Matrix | Quaternion | Transform
 
@@ -336,7 +346,10 @@ def _construct(t: Algebraic, args: tuple[object, ...], parts: dict[str, object])
     if isinstance(t, Transform) and (parts or _are_parts(args)):
         return _transform_leaves(t, args, parts)
     if parts:
-        raise TypingError(Diagnostic("H0305", f"{name} has no parameter {next(iter(parts))!r}"))
+        names = ordered_parts(part_names(t), len(args), parts)
+        if isinstance(names, str):
+            raise TypingError(Diagnostic("H0305", f"{name} {names}"))
+        args = (*args, *(parts[k] for k in names))
     given = _components(t, args, name)
     return [convert_or_raise(t.dtype, x, f"component {k} of {name}") for k, x in enumerate(given)]
 

@@ -20,6 +20,7 @@ from heald.types import (
     array_leaves,
     describe_type,
     leaves,
+    part_names,
 )
 
 
@@ -56,7 +57,7 @@ def _dense(s: Session, arguments: Arguments, t: Vector | Matrix | Quaternion | T
     node = arguments.node
     if isinstance(t, Transform) and arguments.named:
         return _rigid(s, arguments, t)
-    operands = [s.as_number(arguments.at(o), o) for o in arguments.only_positional(s)]
+    operands = [s.as_number(arguments.at(o), o) for o in arguments.ordered(s, part_names(t))]
     count = len(leaves(t))
     if not operands:
         return s.builder.zero(t)

@@ -22,6 +22,7 @@ from heald.types import (
     f32,
     join,
     literal_type,
+    part_names,
 )
 
 
@@ -71,8 +72,13 @@ def _matrix(s: Session, arguments: Arguments) -> Operand:
 
 def _quaternion(s: Session, arguments: Arguments) -> Operand:
     """``wp.quaternion(x, y, z, w, dtype=t)``, also of a vector and w, of a quaternion, or zeros."""
-    named = _named(s, arguments, ("dtype",))
-    return _construct(s, arguments, Quaternion(_float(s, arguments, named)))
+    named = {k: o for k, o in arguments.named.items() if k == "dtype"}
+    others = {k: o for k, o in arguments.named.items() if k != "dtype"}
+    parts = Arguments(arguments.node, arguments.positional, others)
+    operands = parts.ordered(s, part_names(Quaternion(f32)))
+    places = tuple(arguments.at(o) for o in operands)
+    given = Arguments(arguments.node, operands, {}, places)
+    return construct(s, given, Quaternion(_float(s, given, named)))
 
 
 def _transformation(s: Session, arguments: Arguments) -> Operand:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,7 @@ from heald.types import (
     f32,
     f64,
     leaves,
+    ordered_parts,
 )
 
 _MAX_RANK = 4
@@ -71,6 +72,17 @@ class Arguments:
         for name, operand in self.named.items():
             raise s.refuse(self.at(operand), "H0305", f"{self.callee} has no parameter '{name}'")
         return self.positional
+
+    def ordered(self, s: Session, orders: Sequence[tuple[str, ...]]) -> tuple[Operand, ...]:
+        """The operands of a call that takes parts by position, or by the names of one of the
+        orders."""
+        if not self.named or not orders:
+            return self.only_positional(s)
+        names = ordered_parts(orders, len(self.positional), self.named)
+        if isinstance(names, str):
+            place = self.at(next(iter(self.named.values())))
+            raise s.refuse(place, "H0305", f"{self.callee} {names}")
+        return (*self.positional, *(self.named[name] for name in names))
 
     def bind(self, s: Session, names: tuple[str, ...], required: int) -> dict[str, Operand]:
         """Operands by name; the first ``required`` names must be given."""
@@ -222,7 +234,7 @@ def _atomic(kind: str) -> Intrinsic:
     """``atomic_add(array, i, ..., value)``; gives the old value."""
 
     def lower(s: Session, arguments: Arguments) -> Operand:
-        array, *rest = arguments.only_positional(s) or (Static(None),)
+        array, *rest = _atomic_operands(s, arguments, kind) or (Static(None),)
         t = array_like(array.type) if isinstance(array, Value) else None
         if not isinstance(array, Value) or t is None:
             raise s.refuse(
@@ -254,6 +266,17 @@ def _atomic(kind: str) -> Intrinsic:
         return old
 
     return lower
+
+
+def _atomic_operands(s: Session, arguments: Arguments, kind: str) -> tuple[Operand, ...]:
+    """The operands in order; NVIDIA Warp's names are ``arr``, ``i`` to ``l``, ``compare`` and
+    ``value``."""
+    values = ("compare", "value") if kind == "cas" else ("value",)
+    counts = range(1, len(_INDICES) + 1)
+    return arguments.ordered(s, [("arr", *_INDICES[:count], *values) for count in counts])
+
+
+_INDICES = ("i", "j", "k", "l")
 
 
 def check_atomic(s: Session, node: ast.AST, kind: str, t: Type) -> None:

@@ -65,7 +65,7 @@ from heald.types.generic import (
 from heald.types.indexed import IndexedArray, array_like, as_indexed, indexed_array
 from heald.types.layout import align_of, leaf_offsets, numpy_dtype, parameter_layout, size_of
 from heald.types.promotion import can_widen, fits, join, literal_type
-from heald.types.words import describe_type
+from heald.types.words import describe_type, ordered_parts, part_names
 
 _PUBLISHED: dict[str, Any] = {}
 
@@ -149,7 +149,9 @@ __all__ = [
     "literal_type",
     "match_pattern",
     "numpy_dtype",
+    "ordered_parts",
     "parameter_layout",
+    "part_names",
     "publish",
     "size_of",
     "u8",

@@ -37,6 +37,24 @@ CASES = [
         Quaternion(f64),
         [0.1, 0.2, 0.3, 0.4],
     ),
+    ("wp.quaternion(w=4.0, z=3.0, y=2.0, x=1.0)", Quaternion(f32), [1, 2, 3, 4]),
+    ("wp.quaternion(1.0, 2.0, w=4.0, z=3.0)", Quaternion(f32), [1, 2, 3, 4]),
+    ("wp.quaternion(real=4.0, ijk=wp.vec3d(1.0, 2.0, 3.0))", Quaternion(f64), [1, 2, 3, 4]),
+    (
+        "wp.quaternion(dtype=wp.float64, quat=wp.quat(1.0, 2.0, 3.0, 4.0))",
+        Quaternion(f64),
+        [1, 2, 3, 4],
+    ),
+    (
+        "wp.spatial_vector(v=wp.vec3(4.0, 5.0, 6.0), w=wp.vec3(1.0, 2.0, 3.0))",
+        Vector(f32, 6),
+        [1, 2, 3, 4, 5, 6],
+    ),
+    (
+        "wp.spatial_vector(1.0, 2.0, 3.0, vy=5.0, vx=4.0, vz=6.0)",
+        Vector(f32, 6),
+        [1, 2, 3, 4, 5, 6],
+    ),
     ("wp.transformation(wp.float64(0.1))", Transform(f64), [0.1] * 7),
     ("wp.transformation(wp.vec3(1.0, 2.0, 3.0))", Transform(f32), [1, 2, 3, 0, 0, 0, 1]),
     (
@@ -88,6 +106,11 @@ def test_in_kernels(call: str, t: Any, components: list[float]) -> None:
         ("wp.matrix(1.0, 2.0)", "misses 'shape'"),
         ("wp.quaternion(1.0, 2.0)", "cannot be made of"),
         ("wp.quaternion(dtype=wp.int32)", "float type"),
+        ("wp.quaternion(x=1.0, y=2.0)", "misses 'z'"),
+        ("wp.quaternion(1.0, x=2.0, y=3.0, z=4.0)", "has no parameter 'x'"),
+        ("wp.quaternion(a=1.0)", "has no parameter 'a'"),
+        ("wp.spatial_vector(w=wp.vec3(1.0, 2.0, 3.0))", "misses 'v'"),
+        ("wp.spatial_vector(w=wp.vec3(1.0, 2.0, 3.0), vx=1.0)", "has no parameter 'w'"),
         ("wp.spatial_vector(wp.vec2(1.0, 2.0), wp.vec2(1.0, 2.0))", "cannot be made of"),
     ],
 )

@@ -216,6 +216,21 @@ def test_local_arrays_that_cannot_be(call: str, code: str, under: str) -> None:
 
 
 @wp.kernel
+def atomics_by_name(a: wp.array2d(dtype=int), b: wp.array(dtype=int)):
+    b[0] = wp.atomic_add(a, 0, 1, value=5)
+    b[1] = wp.atomic_max(value=7, arr=a, j=0, i=1)
+    b[2] = wp.atomic_cas(a, 1, j=1, compare=3, value=9)
+    b[3] = wp.atomic_exch(b, (3,), value=4)
+
+
+def test_atomics_take_their_arguments_by_name() -> None:
+    a, b = np.arange(4, dtype=np.int32).reshape(2, 2), np.zeros(4, np.int32)
+    launch(atomics_by_name, 1, a, b)
+    assert a.tolist() == [[0, 6], [7, 9]]
+    assert b.tolist() == [1, 2, 3, 0]
+
+
+@wp.kernel
 def updates(v: wp.array(dtype=wp.vec2), n: wp.array(dtype=int)):
     n[0] += 1
     n[1] -= 2
@@ -250,11 +265,14 @@ def test_updates_of_elements_are_atomic_where_the_design_says() -> None:
         ("wp.atomic_min(b, 0, True)", "H0201", "b"),
         ("wp.atomic_add(1.0, 0, 1.0)", "H0203", "1.0"),
         ("wp.atomic_add(f, 1.0)", "H0203", "wp.atomic_add(f, 1.0)"),
+        ("wp.atomic_add(f, 0, values=1.0)", "H0305", "1.0"),
+        ("wp.atomic_add(f, i=0)", "H0305", "0"),
+        ("wp.atomic_add(f, 0, i=0, value=1.0)", "H0305", "0"),
+        ("wp.atomic_add(f, i=0, j=0, value=1.0)", "H0203", "wp.atomic_add(f, i=0, j=0, value=1.0)"),
         ("wp.atomic_add(f, 0, 0, 1.0)", "H0203", "wp.atomic_add(f, 0, 0, 1.0)"),
         ("wp.atomic_cas(f, 0, 1.0)", "H0203", "wp.atomic_cas(f, 0, 1.0)"),
         ("wp.atomic_add(f, 0.5, 1.0)", "H0209", "0.5"),
         ("wp.atomic_add(f, 0, wp.float64(1.0))", "H0205", "wp.float64(1.0)"),
-        ("wp.atomic_add(f, 0, value=1.0)", "H0305", "1.0"),
         ("wp.atomic_add()", "H0203", "wp.atomic_add()"),
     ],
 )
