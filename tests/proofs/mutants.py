@@ -209,5 +209,5 @@ def contradictions(
                 except HealdError:
                     continue
                 ran += case is not None
-                wrong += [(m, case) for m in seen if m.aspect in names and m.aspect != "overflow"]
+                wrong += [(m, case) for m in seen if m.aspect in names]
     return ran, wrong

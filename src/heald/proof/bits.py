@@ -17,13 +17,18 @@ from heald.types import Scalar, b1, u64
 
 
 class Bits(Integers):
-    """Implements the ``Smt`` protocol of the ops over :class:`VectorTerms`."""
+    """Implements the ``Smt`` protocol of the ops over :class:`VectorTerms`.
+
+    Attributes:
+        exact: for results in ``turns``, which may have wrapped: what they were before.
+    """
 
     wraps = True
 
     def __init__(self, terms: VectorTerms) -> None:
         super().__init__(terms, lambda op, exact, t: self.wrap(exact, t))
         self.vectors = terms
+        self.exact: dict[Term, Term] = {}
 
     def __getattr__(self, name: str) -> Callable[..., Term]:
         meaning = _MEANINGS.get(name)
@@ -46,9 +51,26 @@ class Bits(Integers):
         name = "low_signed" if t.kind == "i" else "low_unsigned"
         return self.vectors.vector(name, INT, x, low=t.lowest, high=t.highest, data=t.bits)
 
-    def wrapped(self, exact: Term, t: Scalar) -> tuple[Term, Term]:
-        """The exact result wrapped at once; no turns are counted."""
-        return self.wrap(exact, t), self.vectors.integer(0)
+    def computed(self, op: Op, exact: Term) -> Term:
+        """The result of signed arithmetic, of which may be asked whether it wrapped."""
+        t = scalar(op.result.type)
+        if t.kind != "i":
+            return self.wrap(exact, t)
+        low, high = self.vectors.range(exact)
+        if t.lowest <= low and high <= t.highest:
+            return exact
+        made = self.vectors.vector(
+            "low_signed", INT, exact, low=t.lowest, high=t.highest, data=t.bits
+        )
+        if t.bits < WIDTH and self.vectors.is_exact(exact):
+            self.turns[made], self.exact[made] = op, exact
+        else:
+            self.lose(op, made)
+        return made
+
+    def is_exact(self, turn: Term) -> Term:
+        """Where a result did not wrap."""
+        return self.terms.false if turn in self.lost else self.terms.same(turn, self.exact[turn])
 
     def read_as(self, x: Term, t: Scalar, *, signed: bool) -> Term:
         """The bits of a value of type ``t`` as a signed or unsigned number."""
@@ -139,7 +161,7 @@ def _count(e: Bits, op: Op, y: Term) -> Term:
 
 
 def _shl(e: Bits, op: Op, x: Term, y: Term) -> Term:
-    return e.plain(op, "bvshl", x, _count(e, op, y))
+    return e.computed(op, e.vectors.vector("bvshl", INT, x, _count(e, op, y)))
 
 
 def _lshr(e: Bits, op: Op, x: Term, y: Term) -> Term:
@@ -198,11 +220,11 @@ def _bitcast(e: Bits, op: Op, x: Term) -> Term:
 
 
 _MEANINGS: Mapping[str, Callable[..., Term]] = {
-    "iadd": lambda e, op, x, y: e.wrap(e.vectors.add(x, y), _type(op)),
-    "isub": lambda e, op, x, y: e.wrap(e.vectors.subtract(x, y), _type(op)),
-    "imul": lambda e, op, x, y: e.wrap(e.vectors.multiply(x, y), _type(op)),
-    "ineg": lambda e, op, x: e.wrap(e.vectors.scale(x, -1), _type(op)),
-    "idiv": lambda e, op, x, y: e.plain(op, "bvsdiv", x, y),
+    "iadd": lambda e, op, x, y: e.computed(op, e.vectors.add(x, y)),
+    "isub": lambda e, op, x, y: e.computed(op, e.vectors.subtract(x, y)),
+    "imul": lambda e, op, x, y: e.computed(op, e.vectors.multiply(x, y)),
+    "ineg": lambda e, op, x: e.computed(op, e.vectors.scale(x, -1)),
+    "idiv": lambda e, op, x, y: e.computed(op, e.vectors.vector("bvsdiv", INT, x, y)),
     "irem": lambda e, op, x, y: e.plain(op, "bvsrem", x, y),
     "udiv": lambda e, op, x, y: e.plain(op, "bvudiv", x, y),
     "urem": lambda e, op, x, y: e.plain(op, "bvurem", x, y),

@@ -296,6 +296,11 @@ class Context:
 
     # -- what is open ------------------------------------------------------------------------------
 
+    def note_vague(self, question: Sequence[Term]) -> None:
+        """Note whether something open depends on bits that are not known."""
+        vague = self.executor.encoding.approximated
+        self.vague |= bool(vague and vague & closure(self.terms, self.found, question))
+
     def finding(
         self,
         aspect: str,
@@ -307,8 +312,7 @@ class Context:
         axis: int = -1,
     ) -> Finding:
         """A finding with the reason that the numbers in ``goals`` tell."""
-        vague = self.executor.encoding.approximated
-        self.vague |= bool(vague and vague & closure(self.terms, self.found, question))
+        self.note_vague(question)
         sources = origins(self.terms, self.found, goals)
         reason = reason_of(sources, _UNDECIDED.get(aspect, "arithmetic"))
         ids = tuple(dict.fromkeys(self.ids[source] for source in sources))

@@ -8,7 +8,7 @@ the thread; where every obligation is proved, there is no first fault and it spe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -24,6 +24,7 @@ from heald.proof.bits import Bits
 from heald.proof.components import used_leaves
 from heald.proof.contents import Contents
 from heald.proof.contracts import NOTHING, Promises
+from heald.proof.explain import turns_in
 from heald.proof.integers import Integers, scalar
 from heald.proof.records import (
     Beyond,
@@ -94,7 +95,7 @@ class Executor:
         self.exact = exact_values(kernel, {promise.parameter for promise in promises.arrays})
         self.used_leaves = used_leaves(kernel)
         self.block_uniform = uniform_in_blocks(kernel)
-        self.found = Execution(kernel)
+        self.found = Execution(kernel, turns=self.encoding.turns)
         self.limit = NARROW if _has_narrow_indices(kernel) else WIDE
         self.env: dict[Value, Data] = {}
         self.path: Path = ()
@@ -228,14 +229,37 @@ class Executor:
         if t.lowest <= low and high <= t.highest:
             return exact
         if op in self.wrapping:
-            value, turns = self.encoding.wrapped(exact, t)
-            if constant_of(turns) is None and op.name in _ARITHMETIC and t.kind == "i":
-                self.found.turns[turns] = op
-            return value
+            if op.name in _ARITHMETIC and t.kind == "i":
+                return self.wrap(op, exact, t)
+            return self.encoding.wrapped(exact, t)[0]
         goal = terms.between(t.lowest, exact, t.highest)
         self.found.fittings.append(Fitting(op, self.path, self.known, exact, t, goal))
         self.learn(goal)
         return exact
+
+    def wrap(self, op: Op, exact: Term, t: Scalar) -> Term:
+        """A result that may wrap, and a note of how many times it does."""
+        value, turns = self.encoding.wrapped(exact, t)
+        count = constant_of(turns)
+        if count == 0:
+            return value
+        if count is not None:  # an unknown nevertheless, as indices are asked for those
+            turns = self.terms.symbol("turns", INT, count, count, shared=True)
+            value = self.terms.add(exact, turns, -(1 << t.bits))
+        self.found.turns[turns] = op
+        return value
+
+    def lose(self, made: Data, sources: Iterable[Data]) -> None:
+        """Numbers that stand for others are exact results only where those are."""
+        if isinstance(made, tuple):
+            columns = [source for source in sources if isinstance(source, tuple)]
+            for k, part in enumerate(made):
+                self.lose(part, [column[k] for column in columns])
+        elif isinstance(made, Term) and made.sort == INT and made.kind == "symbol":
+            given = [source for source in sources if isinstance(source, Term)]
+            turns = turns_in(self.terms, self.found, [x for x in given if x is not made])
+            if turns:
+                self.encoding.lose(self.found.turns[turns[0]], made)
 
     def oblige(
         self,
@@ -398,7 +422,9 @@ class Executor:
         self.known = known
         if len(ends) > _MOST_OUTCOMES:
             self.path = path
-            return tuple(self.unknown(t, "merged", op) for t in types)
+            values = tuple(self.unknown(t, "merged", op) for t in types)
+            self.lose(values, [end.values for end in ends])
+            return values
         if any(end.depth > self.depth for end in ends):
             return self._meet_any(op, path, known, ends, types)
         self._join_paths(path, ends)
@@ -427,6 +453,7 @@ class Executor:
             values = ends[0].values
         else:
             values = tuple(self.unknown(t, "left", op) for t in types)
+            self.lose(values, [end.values for end in ends])
         ways = []
         for end in ends:
             equal = [self._equal(op, x, y) for x, y in zip(values, end.values, strict=True)]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from heald.ir import ATOMICS, LOOPS, Op
 from heald.proof.records import Execution
-from heald.proof.terms import Term, Terms
+from heald.proof.terms import Term, Terms, walk
 
 
 def closure(terms: Terms, found: Execution, formulas: Iterable[Term]) -> set[Term]:
@@ -20,6 +20,17 @@ def closure(terms: Terms, found: Execution, formulas: Iterable[Term]) -> set[Ter
             for fact in (*terms.definitions(symbol), *found.related.get(symbol, ())):
                 work += terms.symbols(fact)
     return seen
+
+
+def turns_in(terms: Terms, found: Execution, formulas: Iterable[Term]) -> list[Term]:
+    """What tells whether anything wrapped in what formulas are computed from."""
+    if not found.turns:
+        return []
+    given = [*formulas]
+    unknowns = [*given, *closure(terms, found, given)]
+    facts = [fact for unknown in unknowns for fact in terms.definitions(unknown)]
+    seen = {term for formula in (*unknowns, *facts) for term in walk(formula)}
+    return [turn for turn in found.turns if turn in seen]
 
 
 def origins(terms: Terms, found: Execution, goals: Iterable[Term]) -> list[Op]:

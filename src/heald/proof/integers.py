@@ -44,6 +44,10 @@ class Integers:
     Attributes:
         wraps: whether results are wrapped at once, so that none has to be shown to fit.
         approximated: results of which this encoding knows bounds only.
+        turns: what tells whether the result of an op wrapped: here how many times 2^bits were taken
+            off, or a member of ``lost``.
+        lost: numbers that may be no exact results of their arithmetic, of which nothing more is
+            known.
     """
 
     wraps = False
@@ -52,6 +56,8 @@ class Integers:
         self.terms = terms
         self.fit = fit
         self.approximated: set[Term] = set()
+        self.turns: dict[Term, Op] = {}
+        self.lost: set[Term] = set()
         self._made: dict[object, Any] = {}
         self._remainders: dict[Term, Term] = {}
 
@@ -94,6 +100,19 @@ class Integers:
         low, high = _RANGES.get(op.name, _full_range)(op)
         name = f"{op.name} {attrs} {types} {t}"
         return self.terms.apply(name, sort_of(t), terms, low, high)
+
+    def computed(self, op: Op, exact: Term) -> Term:
+        """The result of arithmetic whose exact result may lie outside its type."""
+        return self.fit(op, exact, scalar(op.result.type))
+
+    def is_exact(self, turn: Term) -> Term:
+        """Where the result of which one of ``turns`` tells did not wrap."""
+        return self.terms.false if turn in self.lost else self.terms.zero(turn)
+
+    def lose(self, op: Op, made: Term) -> None:
+        """Whether a number is the exact result of arithmetic with ``op`` is not known."""
+        self.turns[made] = op
+        self.lost.add(made)
 
     # -- exact helpers -----------------------------------------------------------------------------
 
@@ -417,8 +436,16 @@ def _shl(e: Integers, op: Op, x: Term, y: Term) -> Term:
     t = _type(op)
     count = _shift_count(op, y)
     if count is None:
-        return e.bounded(f"shl {t}", x, y, t.lowest, t.highest)
+        return _shl_unknown(e, op, x, y, t)
     return e.fit(op, e.terms.scale(x, 1 << count), t)
+
+
+def _shl_unknown(e: Integers, op: Op, x: Term, y: Term, t: Scalar) -> Term:
+    """Any number; whether it is the exact one is known on bits only."""
+    made = e.bounded(f"shl {t}", x, y, t.lowest, t.highest)
+    if t.kind == "i":
+        e.lose(op, made)
+    return made
 
 
 def _shift_right(signed: bool) -> Callable[[Integers, Op, Term, Term], Term]:

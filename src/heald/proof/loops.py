@@ -200,6 +200,8 @@ class _Loop:
     growths: list[Growth | None] = field(default_factory=list)
     heads: tuple[Data, ...] = ()
     candidates: list[Candidate] = field(default_factory=list)
+    nexts: list[tuple[Data, ...]] = field(default_factory=list)
+    """What iterations hand on."""
     first: int = 0
     """The age of the oldest unknown that is the loop's own."""
 
@@ -254,11 +256,10 @@ class _Loop:
         exact = terms.add(init, terms.multiply(amount, trip))
         t = self.op.results[0].type if growth.type is None else growth.type
         assert isinstance(t, Scalar)
-        if ex.encoding.wraps or any(op in ex.wrapping for op in growth.ops):
-            value, turns = ex.encoding.wrapped(exact, t)
-            if constant_of(turns) is None:
-                ex.found.turns[turns] = growth.ops[0]
-            return value
+        if ex.encoding.wraps:
+            return ex.encoding.computed(growth.ops[0], exact)
+        if any(op in ex.wrapping for op in growth.ops):
+            return ex.wrap(growth.ops[0], exact, t)
         ex.learn(terms.between(t.lowest, exact, t.highest))
         return exact
 
@@ -274,6 +275,7 @@ class _Loop:
         again = ex.targets.again
         if values is not None:
             again = [*again, ex.outcome_of(values)]
+        self._note([end.values for end in again])
         for end in again:
             for candidate in self.candidates:
                 claim = candidate.guess.claim(ex.terms, end.values)
@@ -281,6 +283,19 @@ class _Loop:
         ex.depth -= 1
         leaving, ex.targets = ex.targets.leave, outer
         return leaving
+
+    def _note(self, nexts: list[tuple[Data, ...]]) -> None:
+        """What iterations hand on, on which depends whether carried values are exact results."""
+        self.nexts += nexts
+        self._lose(self.heads)
+
+    def _lose(self, data: tuple[Data, ...]) -> None:
+        """Carried values that stand for those of any iteration are exact where all of them are."""
+        args = self.op.regions[-1].args
+        for k, value in enumerate(args[len(args) - len(self.inits) :]):
+            grows = self.growths[k] is not None and value in self.ex.exact
+            if data[k] is not self.inits[k] and not grows:
+                self.ex.lose(data[k], [self.inits[k], *(after[k] for after in self.nexts)])
 
     def _finish(self, ends: list[Outcome]) -> tuple[Data, ...] | None:
         ex = self.ex
@@ -424,6 +439,7 @@ class _Loop:
         ex = self.ex
         trip = ex.terms.symbol("trip", INT, 0, _MOST_TRIPS)
         done = tuple(self._head(k, init, trip) for k, init in enumerate(self.inits))
+        self._lose(done)
         for candidate in self.candidates:
             claim = candidate.guess.claim(ex.terms, done)
             ex.learn(ex.terms.implies(candidate.literal, claim))
@@ -450,6 +466,7 @@ class _Loop:
         ex.depth -= 1
         if values is None:
             raise _Tangled
+        self._note([values])
         for candidate in self.candidates:
             claim = candidate.guess.claim(ex.terms, values)
             candidate.steps.append(((*ex.path, *ex.known), claim))
@@ -493,7 +510,9 @@ class _Loop:
         if growth is not None and number and isinstance(init, Term):
             with suppress(Inexact):
                 return self._grown(growth, init, self._trips(low, high, number))
-        return self._unknown(k, self.op.results[k])
+        made = self._unknown(k, self.op.results[k])
+        self.ex.lose(made, [init, *(after[k] for after in self.nexts)])
+        return made
 
     def _trips(self, low: Term, high: Term, step: int) -> Term:
         """How many iterations a loop with a constant step makes in all."""

@@ -9,7 +9,7 @@ from heald.ir import Op
 from heald.passes.intervals import Intervals
 from heald.proof.conditions import Clause
 from heald.proof.context import Context, Item, Open, Stage, merge_suspects
-from heald.proof.explain import closure
+from heald.proof.explain import turns_in
 from heald.proof.records import Indexing, Obligation
 from heald.proof.result import Finding, Live, Suspect
 from heald.proof.terms import Term, polynomial
@@ -109,8 +109,7 @@ def judge_overflows(c: Context) -> None:
     if not c.found.turns:
         return
     for access in c.found.indexings:
-        seen = closure(c.terms, c.found, access.numbers)
-        turns = [turn for turn in c.found.turns if turn in seen]
+        turns = turns_in(c.terms, c.found, access.numbers)
         if turns:
             goal = c.terms.both(*(_is_exact(c, number) for number in access.numbers))
             here = (*access.path, *access.known)
@@ -136,15 +135,16 @@ def _is_exact(c: Context, number: Term) -> Term:
     if number.kind != "sum":
         return _has_no_turns(c, number)
     total = polynomial(number)
-    own = {m: n for m, n in total.items() if c.found.turns.keys() & set(m)}
+    counted = c.found.turns.keys() - c.executor.encoding.lost
+    own = {m: n for m, n in total.items() if counted & set(m)}
     rest = dict.fromkeys(atom for m in total if m not in own for atom in m)
     return terms.both(terms.zero(terms.sum_of(own)), *(_is_exact(c, atom) for atom in rest))
 
 
 def _has_no_turns(c: Context, formula: Term) -> Term:
-    """Was nothing taken off anywhere in what a formula is computed from?"""
-    seen = closure(c.terms, c.found, [formula])
-    return c.terms.both(*(c.terms.zero(turn) for turn in c.found.turns if turn in seen))
+    """Did nothing wrap anywhere in what a formula is computed from?"""
+    turns = turns_in(c.terms, c.found, [formula])
+    return c.terms.both(*(c.executor.encoding.is_exact(turn) for turn in turns))
 
 
 def _leave_overflow(
@@ -152,6 +152,7 @@ def _leave_overflow(
 ) -> None:
     question = [*item[0], c.terms.negate(item[1])]
     culprits = tuple(dict.fromkeys(c.ids[c.found.turns[turn]] for turn in turns))
+    c.note_vague([*access.numbers, *turns])
     op = c.ids[access.op]
     finding = Finding("overflow", op, reason="overflow", sources=culprits)
     stage.open.append(Open(finding, lambda: seek(c, question, [None], c.facts())))

@@ -146,7 +146,7 @@ def _attempts(
         attempts.append(second)
         left = _open_properties(names, attempts)
     if any(attempt.vague for attempt in attempts):
-        third = _with_bits(attempts[-1], settled, [n for n in left if n != "overflow"])
+        third = _with_bits(attempts[-1], settled, left)
         attempts += [third] if third is not None else []
     return attempts
 
@@ -209,7 +209,7 @@ def _judge(c: Context, settled: Settled, wanted: Sequence[str]) -> None:
     if waits_in_while(c.kernel):
         wanted = PROPERTIES  # each rests on all that may fault
     judge_obligations(c, settled, wanted)
-    if "overflow" in wanted and not c.vectors:
+    if "overflow" in wanted:
         judge_overflows(c)
     shared = c.found.meetings or any(a.root.kind == "shared" for a in c.found.accesses)
     if shared and not {"divergence", "initialised", "races"}.isdisjoint(wanted):

@@ -91,7 +91,7 @@ def _bounds(c: Context, size: int | None) -> list[Term]:
     if size is None:
         return []
     unknown = [s for s in c.found.symbols.values() if constant_of(s) is None]
-    return [c.terms.between(-size, symbol, size) for symbol in unknown]
+    return [c.terms.between(-size, s, size) for s in unknown if c.terms.is_exact(s)]
 
 
 def _suspect(

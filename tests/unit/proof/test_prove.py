@@ -103,6 +103,56 @@ def test_a_step_that_may_wrap_is_no_stride() -> None:
     assert verdicts(body, infer=True)["races"] == "open"
 
 
+def test_launches_are_sought_where_words_of_64_bits_are_compared() -> None:
+    header = "kernel @k<1>(%a: array<f32,1>, %n: i32, %m: i32, %w: u64)"
+    body = f"""{THREAD}
+      %i: i32 = iand %n, %m
+      %v: f32 = load %a, %i
+    """
+    proof = prove(Request(kernel_of(body, header), infer=False))
+    assert proof.properties["bounds"].findings[0].suspects
+
+
+CARRIED = """
+  %r: i32 = for %zero, %n, %one, %one (%k: i32, %x.1: i32) {
+    %y: i32 = imul %x.1, %factor
+    yield %y
+  }
+"""
+RETURNED = """
+  %r: i32 = scope () {
+    for %zero, %n, %one (%k: i32) {
+      %last: b1 = icmp %k, %m [pred="eq"]
+      if %last () {
+        %y: i32 = imul %k, %factor
+        return %y
+      } () { yield }
+      yield
+    }
+    return %zero
+  }
+"""
+
+
+@pytest.mark.parametrize("way", [CARRIED, RETURNED])
+@pytest.mark.parametrize(("factor", "verdict"), [(3, "open"), (1, "proved")])
+def test_what_loops_hand_on_is_exact_where_no_iteration_wraps(
+    way: str, factor: int, verdict: str
+) -> None:
+    body = f"""{THREAD}
+      %factor: i32 = const [value={factor}]
+      {way}
+      %low: b1 = icmp %r, %zero [pred="sge"]
+      %high: b1 = icmp %r, %e [pred="slt"]
+      %both: b1 = iand %low, %high
+      if %both () {{
+        %v: f32 = load %a, %r
+        yield
+      }} () {{ yield }}
+    """
+    assert verdicts(body)["overflow"] == verdict
+
+
 def test_a_bound_that_falls_is_followed() -> None:
     """``x`` is the last ``y``, which is more than the present one."""
     body = f"""{THREAD}
