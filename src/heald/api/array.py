@@ -21,6 +21,7 @@ from heald.api.array_input import (
     check_sharing,
     element_of,
     has_memory,
+    is_single,
     pin_memory,
     read_data,
     refuse_gradients,
@@ -198,10 +199,10 @@ class array(ArrayMemory):  # noqa: N801 - the name that users know
         offset, shape, strides = find_view(key, self._shape, self._strides)
         if shape:
             view = self._view(self._ptr + offset, shape, strides)
-            if isinstance(value, (array, np.ndarray, list, tuple)):
-                view.assign(value)
-            else:
+            if is_single(value):
                 view.fill_(value)
+            else:
+                view.assign(value)
             return
         data = self._encode(value, f"element {key_text(key)} of an array of {spell(self._element)}")
         settle(self._owner)

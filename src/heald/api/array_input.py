@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from heald.api.casting import cast_elements, misfit, no_numbers, scalar_of
 from heald.api.host_value import HostValue
-from heald.api.scalars import describe, integer_of
+from heald.api.scalars import describe, integer_of, is_number
 from heald.api.struct import StructValue, require_element, spell, struct_leaves
 from heald.diagnostics import Diagnostic, LaunchError, Note, TypingError
 from heald.runtime import byte_size, byte_span, codec_of, contiguous_strides
@@ -189,6 +189,11 @@ def read_data(
             f"{values.size // max(1, prod(inner))}"
         )
     return Elements(values.reshape(outer + inner), element, outer)
+
+
+def is_single(value: Any) -> bool:
+    """Is it one value for all elements, rather than data of as many?"""
+    return is_number(value) or isinstance(value, (HostValue, StructValue))
 
 
 def has_memory(data: Any) -> bool:
@@ -446,9 +451,14 @@ def _refuse_losses(data: Any, source: NDArray, element: Element, leaf_types: set
     """Refuse numbers of a list that an element cannot hold, though it may round floats: as a single
     number is refused where it is assigned."""
     t = leaves(element)[0]
-    if not isinstance(t, Scalar) or t is b1 or source.dtype.kind not in "iuf" or not source.size:
+    if not isinstance(t, Scalar) or source.dtype.kind not in "iuf" or not source.size:
         return
     if isinstance(data, np.ndarray) or not any(issubclass(x, Number) for x in leaf_types):
+        return
+    if t is b1:
+        other = (source != 0) & (source != 1)
+        if other.any():
+            raise misfit(source, int(np.argmax(other)), "bool holds True and False", "compare it")
         return
     if t.is_integer:
         if source.dtype.kind != "f":

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heald.api.array import array, new_array
-from heald.api.array_input import bad_shape, element_of, read_only_error
+from heald.api.array_input import bad_shape, element_of, is_single, read_only_error
 from heald.api.array_types import annotation_key, indexed_annotation, is_type
 from heald.api.indexing import find_view
 from heald.api.scalars import describe
@@ -162,10 +162,10 @@ class indexedarray:  # noqa: N801 - the name that users know
             self._data[fixed] = value
             return
         part = _make(self._data[fixed], rest)
-        if isinstance(value, (array, indexedarray, np.ndarray, list, tuple)):
-            part.assign(value)
-        else:
+        if is_single(value):
             part.fill_(value)
+        else:
+            part.assign(value)
 
     def _locate(self, key: Any) -> tuple[tuple[int | slice, ...], list[array | None]]:
         """What a key means for the data, and the indices of the dimensions that stay."""

@@ -18,6 +18,7 @@ from heald.api import values as wp
 from heald.api.array import array
 from heald.api.array_ranked import array1d, array2d, array3d, array4d, indexedarray2d
 from heald.api.creation import empty, from_ptr, zeros
+from heald.api.indexed import indexedarray
 from heald.api.struct import struct
 from heald.diagnostics import DeviceError, LaunchError, TypingError
 from heald.runtime import CPU, set_device
@@ -639,6 +640,7 @@ def test_the_integer_that_does_not_fit_is_named(data):
         (types.i8, [1, 2.0, np.float32(3)], 1.5),
         (types.i64, [-(2**63)], 0.5),
         (types.u64, [2**64 - 1], np.float16(0.5)),
+        (types.b1, [True, 1, 0], 2),
     ],
     ids=named,
 )
@@ -647,7 +649,7 @@ def test_lists_are_assigned_without_loss(t, held, lost):
     made[0, 1:] = held
     assert made[0].list() == [0, *held]
     made.zero_()
-    with refused(rf"H0712.*of the data is {lost}; {t.public} (cannot hold|has no)"):
+    with refused(rf"H0712.*of the data is {lost}; {t.public} (cannot hold|has no|holds True)"):
         made[0] = [*held, lost]
     with refused(rf"H0712.*element \[0, {len(held)}\] of the data"):
         made[:1].assign([[*held, lost]])
@@ -655,6 +657,19 @@ def test_lists_are_assigned_without_loss(t, held, lost):
         made[0, 0] = lost
     assert not any(made.list())
     assert array([*held, lost], dtype=t)[-1] != lost  # who names a dtype has it converted
+
+
+@pytest.mark.parametrize("make", [zeros, lambda n: indexedarray(zeros(n), [range(n)])])
+def test_a_slice_takes_whatever_an_array_is_made_of(make):
+    a = make(3)
+    picked = indexedarray(array([2, 0, 1]), [[1, 2, 0]])
+    for source in (range(3), np.arange(3), memoryview(b"\0\1\2"), array([0, 1, 2]), picked):
+        a[:] = source
+        assert a.list() == [0, 1, 2]
+    a[:2] = np.array(5.0)
+    assert a.list() == [5, 5, 2]
+    with refused("(?s)H0712.*use list"):
+        a[:] = (x for x in range(3))
 
 
 def test_arrays_are_converted_where_they_are_assigned():
