@@ -196,6 +196,8 @@ def test_columns_count_characters() -> None:
     ("body", "keys"),
     [
         ("x = 1 / 2", ["int-division"]),
+        ("x = round(a[0])", ["python-round"]),
+        ("x = wp.round(a[0])", []),
         ("x = wp.types.vector(length=3, dtype=float)", ["types-constructor"]),
         ("x = wp.types.matrix(1.0, shape=(2, 2))", ["types-constructor"]),
         ("x = n / 2.0", []),

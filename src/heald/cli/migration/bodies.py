@@ -69,6 +69,8 @@ def body_hits(body: Body, holders: set[str], module: Module) -> Iterator[Hit]:
                     yield "reversed", iterated, ast.unparse(iterated)
                 case ast.For(target=ast.Name(id=k), iter=ast.Call(func=ast.Name(id="range"))):
                     yield from _unrolled(node, k, body.resolve)
+                case ast.Call(func=ast.Name(id="round")) if body.resolve(node.func) is None:
+                    yield "python-round", node, ast.unparse(node)
                 case ast.Call(func=ast.Name(id=struct), args=[], keywords=[]) if struct in holders:
                     yield "struct-default", node, ast.unparse(node)
                 case ast.Call():
