@@ -202,8 +202,8 @@ _differs(
 _differs(
     "python-round",
     "Python's `round`",
-    "Warp takes `round(x)` in a kernel for `wp.round(x)`. Python's gives an int and rounds halves to "
-    "the even one, so Heald refuses it.",
+    "Warp takes `round(x)` in a kernel for `wp.round(x)`. Python's gives an int and rounds "
+    "halves to the even one, so Heald refuses it.",
     "write `wp.round(x)` (halves away from zero) or `wp.rint(x)` (to the even one)",
     "builtins/scalar-math.md",
 )
