@@ -145,7 +145,8 @@ def _covers(c: Context, store: Access, read: Access) -> bool:
             terms.same(terms.rename(symbol, _WRITER), terms.rename(symbol, 1))
             for symbol in found.uniform
         ]
-        there = [terms.rename(term, _WRITER) for term in store.path]
+        decisions = [term for term in store.path if term not in found.exits]
+        there = [terms.rename(term, _WRITER) for term in decisions]
         there += [
             terms.same(terms.rename(a, _WRITER), b) for a, b in zip(store.index, index, strict=True)
         ]

@@ -42,7 +42,7 @@ from heald.proof.records import (
     View,
 )
 from heald.proof.relevance import exact_values
-from heald.proof.terms import INT, Term, Terms, constant_of
+from heald.proof.terms import BOOL, INT, Term, Terms, constant_of
 from heald.proof.vector_terms import VectorTerms
 from heald.types import Array, Leaf, Scalar, Type, i32, leaves
 
@@ -405,9 +405,26 @@ class Executor:
     def _scope(self, op: Op) -> tuple[Data, ...] | None:
         outer, self.targets = self.targets, Targets()
         path, known = self.path, self.known
+        first = self.decision().number
         self.region(op.regions[0])
         ends, self.targets = self.targets.out, outer
-        return self.meet(op, path, known, ends, [v.type for v in op.results])
+        values = self.meet(op, path, known, ends, [v.type for v in op.results])
+        self.leave(path, first)
+        return values
+
+    def decision(self) -> Term:
+        """Something that may be different for each thread, and of which nothing is known."""
+        return self.terms.symbol("decision", BOOL)
+
+    def leave(self, path: Path, first: int) -> None:
+        """Every thread that came to ``path`` has come out of what was entered there: what is said
+        of unknowns made since, from number ``first`` on, decides nothing.
+        """
+        self.found.exits.update(
+            term
+            for term in self.path[len(path) :]
+            if any(symbol.number >= first for symbol in self.terms.symbols(term))
+        )
 
     def meet(
         self, op: Op, path: Path, known: Path, ends: Sequence[Outcome], types: Sequence[Type]
@@ -421,7 +438,7 @@ class Executor:
             return ends[0].values
         self.known = known
         if len(ends) > _MOST_OUTCOMES:
-            self.path = path
+            self.path = (*path, self.decision())
             values = tuple(self.unknown(t, "merged", op) for t in types)
             self.lose(values, [end.values for end in ends])
             return values

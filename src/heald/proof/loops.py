@@ -301,12 +301,10 @@ class _Loop:
         ex = self.ex
         types = [v.type for v in self.op.results]
         values = ex.meet(self.op, self.path, self.known, ends, types)
-        if not any(has_exit(region, frozenset({"return"})) for region in self.op.regions):
-            ex.found.exits.update(
-                term
-                for term in ex.path[len(self.path) :]
-                if any(symbol.number >= self.first for symbol in ex.terms.symbols(term))
-            )
+        if any(has_exit(region, frozenset({"return"})) for region in self.op.regions):
+            ex.path = (*ex.path, ex.decision())  # whether it has returned in some iteration
+        else:
+            ex.leave(self.path, self.first)
         return values
 
     # -- while -------------------------------------------------------------------------------------

@@ -88,6 +88,42 @@ def test_tickets_of_different_blocks_are_equal() -> None:
 # -- divergence ------------------------------------------------------------------------------------
 
 
+@wp.func
+def place_of(x: wp.array(dtype=int), number: int):
+    for k in range(x.shape[0]):
+        if x[k] == number:
+            return k
+    return -1
+
+
+@wp.kernel
+def after_a_search(x: wp.array(dtype=int)):
+    s = wp.shared_array(8, int)
+    t = wp.thread_index()
+    s[t] = place_of(x, t)
+    wp.block_sync()
+    x[wp.tid()] = s[7 - t]
+
+
+@wp.kernel
+def after_some_have_gone(x: wp.array(dtype=int)):
+    s = wp.shared_array(8, int)
+    t = wp.thread_index()
+    for k in range(x.shape[0]):
+        if x[k] == t:
+            return
+    s[t] = t
+    wp.block_sync()
+    x[wp.tid()] = s[7 - t]
+
+
+def test_a_return_in_a_loop_leaves_the_kernel_or_the_function() -> None:
+    given = "block_dim == 8 and dim == x.shape and dim[0] == 16"
+    properties = "divergence", "initialised"
+    assert all(verdict(after_a_search, name, given).is_proof for name in properties)
+    assert not any(verdict(after_some_have_gone, name, given).is_proof for name in properties)
+
+
 @wp.kernel
 def late(x: wp.array(dtype=int), n: int):
     i = wp.tid()
