@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -16,7 +18,7 @@ from heald.codegen import build, host_target, load
 from heald.interp import ArrayView, Outcome, run
 from heald.interp.memory import c_strides
 from heald.ir import Kernel
-from heald.runtime import launch, packer_of
+from heald.runtime import byte_span, launch, packer_of
 from heald.types import Array, Scalar, Type, b1, bf16, f64, leaves, size_of
 from heald.types.descriptors import from_bfloat16
 
@@ -78,7 +80,11 @@ def random_value(t: Scalar, random: np.random.Generator, *, wild: bool) -> Any:
     return (from_bfloat16(carrier) if t is bf16 else carrier).item()
 
 
-def copied(args: Sequence[Any], copies: dict[int, Any]) -> list[Any]:
+Place = Callable[[Any], Any]
+"""Gives a buffer of the same bytes in memory of its own."""
+
+
+def copied(args: Sequence[Any], copies: dict[int, Any], place: Place = np.copy) -> list[Any]:
     """The same arguments in memory of their own; views of one buffer stay views of one buffer."""
 
     def copy(a: Any) -> Any:
@@ -87,10 +93,39 @@ def copied(args: Sequence[Any], copies: dict[int, Any]) -> list[Any]:
         if not isinstance(a, ArrayView):
             return a
         if id(a.buffer) not in copies:
-            copies[id(a.buffer)] = a.buffer.copy()
+            copies[id(a.buffer)] = place(a.buffer)
         return ArrayView(copies[id(a.buffer)], a.offset, a.shape, a.strides, a.dtype)
 
     return [copy(a) for a in args]
+
+
+def tight(args: Sequence[Any]) -> list[Any]:
+    """The same arguments, each array in a buffer that begins and ends with it."""
+
+    def cut(a: Any) -> Any:
+        if isinstance(a, tuple):
+            return tuple(cut(x) for x in a)
+        if not isinstance(a, ArrayView):
+            return a
+        low, high = byte_span(a.shape, a.strides, size_of(a.dtype))
+        buffer = a.buffer[a.offset + low : a.offset + high].copy()
+        return ArrayView(buffer, -low, a.shape, a.strides, a.dtype)
+
+    return [cut(a) for a in args]
+
+
+def fenced(buffer: Any, *, at_end: bool) -> Any:
+    """A copy between pages that cannot be touched, at the end or the start of what lies there."""
+    pages = max(1, -(-buffer.nbytes // mmap.PAGESIZE))
+    memory = mmap.mmap(-1, (pages + 2) * mmap.PAGESIZE)
+    whole = np.frombuffer(memory, np.uint8)
+    for fence in (0, pages + 1):
+        address = ctypes.c_void_p(whole.ctypes.data + fence * mmap.PAGESIZE)
+        assert ctypes.CDLL(None).mprotect(address, ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    end = (pages + 1) * mmap.PAGESIZE if at_end else mmap.PAGESIZE + buffer.nbytes
+    there = whole[end - buffer.nbytes : end]
+    there[:] = buffer
+    return there
 
 
 # -- what a run leaves behind ----------------------------------------------------------------------
@@ -179,13 +214,14 @@ def execute(
     *,
     wide: Kernel | None = None,
     blocks: Kernel | None = None,
+    place: Place = np.copy,
     **options: Any,
 ) -> Left:
     """By machine code; ``kernel`` is what the scalar generator takes, ``wide`` that of vectors, and
     ``blocks`` that of phases where threads of a block meet."""
     artifact = build(kernel, host_target(), wide=wide, blocks=blocks)
     code = load(artifact)
-    own = copied(args, {})
+    own = copied(args, {}, place)
     words: list[Any] = []
     for a in own:
         for x in a if isinstance(a, tuple) else (a,):

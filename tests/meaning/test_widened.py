@@ -7,10 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
+import numpy as np
 import pytest
 from meaning.checking import Case, case_of, variants
-from meaning.running import Mismatch, compare, execute, interpret
+from meaning.language import lower_text
+from meaning.running import (
+    Mismatch,
+    Place,
+    compare,
+    execute,
+    fenced,
+    interpret,
+    tight,
+)
 from meaning.sources import generate
 from meaning.test_random_sources import EACH, FIRST
 
@@ -21,7 +32,7 @@ from heald.passes import FRONT, SCALAR_CPU, run_pipeline
 from heald.passes.coalesce import coalesce
 from heald.passes.layout import assume_apart, assume_unit
 from heald.passes.pipelines import WIDE_CPU
-from heald.types import size_of
+from heald.types import Array, numpy_dtype, size_of
 
 pytestmark = pytest.mark.cpu
 WIDTHS = (4, 8, 16)
@@ -57,13 +68,13 @@ def is_apart(case: Case) -> bool:
     return len({id(view.buffer) for view in views}) == len(views)
 
 
-def examine_widened(case: Case, width: int) -> int:
+def examine_widened(case: Case, width: int, place: Place = np.copy) -> int:
     """Raise where a widened variant differs; gives how many there were."""
     count = 0
     for name, scalar, wide in widened(case, width):
         count += 1
         expected = interpret(scalar, case.dims, case.args)
-        found = execute(scalar, case.dims, case.args, wide=wide)
+        found = execute(scalar, case.dims, case.args, wide=wide, place=place)
         if expected.fault is None:
             compare(name, expected, found)
         elif not is_explained(found.fault, expected.fault, wide, case):
@@ -102,3 +113,56 @@ def test_widened_kernels_leave_the_same_bits(share: int) -> None:
         except Mismatch as error:
             pytest.fail(f"HEALD_MEANING_SEED={seed}\n{case.text}\n{error}", pytrace=False)
     assert count > EACH // 4  # most kernels can be widened
+
+
+MORE_THREADS = """
+@wp.kernel
+def k(x: wp.array(dtype=float), h: wp.array(dtype=wp.float16), b: wp.array(dtype=wp.int8),
+      v: wp.array(dtype=wp.vec3), y: wp.array(dtype=float), z: wp.array(dtype=wp.int16)):
+    i = wp.tid()
+    n = x.shape[0]
+    s = float(0.0)
+    if i < n:
+        s = x[i] + x[n - 1 - i] + float(h[i])
+        if b[i] > wp.int8(2):
+            s += v[i].y + float(b[n - 1 - i])
+            z[i] = wp.int16(b[i])
+    for j in range(i, wp.min(n, i + 5)):
+        if x[j] < 0.0:
+            continue
+        s += x[j] * float(h[j])
+    if 2 * i + 1 < n:
+        s += x[2 * i] + x[2 * i + 1]
+    if i > 0 and i <= n:
+        y[i - 1] = s
+"""
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+@pytest.mark.parametrize("length", [1, 19])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_lanes_beyond_the_arrays_touch_nothing(width: int, length: int, at_end: bool) -> None:
+    kernel = lower_text(MORE_THREADS, f"more threads {width} {length} {at_end}")
+    random = np.random.default_rng(length)
+    args = []
+    for p in kernel.params:
+        assert isinstance(p.type, Array)
+        t = numpy_dtype(p.type.dtype)
+        numbers = random.integers(-6, 12, (length, *t.shape)).astype(t.base)
+        args.append(ArrayView.from_numpy(numbers, p.type.dtype))
+    case = Case(MORE_THREADS, kernel, (length + 37,), args)
+    assert examine_widened(case, width, partial(fenced, at_end=at_end)) == 4
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+def test_vectors_touch_no_byte_beyond_their_arrays(at_end: bool) -> None:
+    """Not even to read it in lanes that are off: what lies there may be unmapped."""
+    count = 0
+    for seed in range(FIRST, FIRST + EACH):
+        case = case_of(generate(seed), seed, scale=3)
+        case = replace(case, args=tight(case.args))
+        try:
+            count += examine_widened(case, WIDTHS[seed % 3], partial(fenced, at_end=at_end))
+        except Mismatch as error:
+            pytest.fail(f"HEALD_MEANING_SEED={seed}\n{case.text}\n{error}", pytrace=False)
+    assert count > EACH // 4
