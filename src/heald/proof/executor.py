@@ -409,7 +409,8 @@ class Executor:
         self.region(op.regions[0])
         ends, self.targets = self.targets.out, outer
         values = self.meet(op, path, known, ends, [v.type for v in op.results])
-        self.leave(path, first)
+        if values is not None:
+            self.leave(path, first)
         return values
 
     def decision(self) -> Term:

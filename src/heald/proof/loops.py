@@ -301,6 +301,8 @@ class _Loop:
         ex = self.ex
         types = [v.type for v in self.op.results]
         values = ex.meet(self.op, self.path, self.known, ends, types)
+        if values is None:
+            return None
         if any(has_exit(region, frozenset({"return"})) for region in self.op.regions):
             ex.path = (*ex.path, ex.decision())  # whether it has returned in some iteration
         else:
