@@ -5,8 +5,8 @@ import heald as wp
 
 @wp.kernel
 def mark(a: wp.array(dtype=wp.uint8)):
-    place = wp.tid() + 3
-    for _ in range(8):
-        place = place * place + 1
+    place = wp.tid() + 2
+    for _ in range(5):
+        place = place * place + 6
     if place >= 0 and place < a.shape[0]:
         a[place] = wp.uint8(1)

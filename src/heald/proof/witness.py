@@ -14,12 +14,14 @@ from heald.artifact import Symbol
 from heald.proof.context import Context
 from heald.proof.explain import closure
 from heald.proof.result import Content, Suspect
-from heald.proof.solver import Model, Solver
+from heald.proof.solver import Effort, Model, Solver
 from heald.proof.terms import BOOL, INT, Term, constant_of
 
 _SMALL = (2, 3, 3, 5, 8)
 _SIZES = (3, 8, 40, 70_000, None)
 _RLIMIT = 300_000
+_SEARCH = 3_000_000
+"""Steps for one question: no launch of the corpus took a thirtieth of them to be found."""
 _MOST = 2
 _WORD = range(-(1 << 63), 1 << 63)
 
@@ -42,11 +44,13 @@ def seek(
         also: what is known of numbers read, as for the question.
     """
     made: list[Suspect] = []
-    solver = _solver(c, also)
+    effort = Effort(min(_SEARCH, c.effort.left))
+    given = effort.left
+    solver = _solver(c, effort, also)
     known = [i for thread in copies if thread for i in _renamed(c, thread)]
     solver.add([*facts, *c.invariants, *known])
     solver.prepare(question)
-    for bounds in (*_fixed(c, facts), *map(partial(_bounds, c), _SIZES)):
+    for bounds in (*_fixed(c, effort, facts), *map(partial(_bounds, c), _SIZES)):
         answer = solver.check([*question, *bounds], model=True)
         if answer.status != "sat" or answer.model is None:
             continue
@@ -55,17 +59,18 @@ def seek(
             made.append(suspect)
         if len(made) == _MOST:
             break
+    c.effort.left -= given - effort.left
     return tuple(made)
 
 
-def _solver(c: Context, also: Mapping[Term, Term] | None = None) -> Solver:
-    return Solver(c.terms, also=also or {}, exact=True, rlimit=_RLIMIT, effort=c.effort)
+def _solver(c: Context, effort: Effort, also: Mapping[Term, Term] | None = None) -> Solver:
+    return Solver(c.terms, also=also or {}, exact=True, rlimit=_RLIMIT, effort=effort)
 
 
-def _fixed(c: Context, facts: Sequence[Term]) -> Iterator[list[Term]]:
+def _fixed(c: Context, effort: Effort, facts: Sequence[Term]) -> Iterator[list[Term]]:
     """Small launches, one after another: where sizes are numbers, products are sums."""
     chance = Random(len(facts))
-    solver = _solver(c)
+    solver = _solver(c, effort)
     solver.add(facts)
     for size in _SMALL:
         chosen: list[Term] = []
