@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from heald.runtime.cuda.devices import gpu_of
 from heald.runtime.cuda.memory import Bytes, PinnedMemory
-from heald.runtime.cuda.queue import raise_pending, synchronize_stream
+from heald.runtime.cuda.queue import put, raise_pending, synchronize_stream
 from heald.runtime.cuda.streams import Event, Stream, current_stream
 from heald.runtime.device import Device
 
@@ -51,21 +51,15 @@ def write(
     Raises:
         DeviceError: the stream is being captured (H0811), or the driver reports an error.
     """
-    source = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
     stream = stream or current_stream(device)
     stream.refuse_capture("a copy from memory of the host that is not pinned")
     raise_pending(stream)
-    if source.nbytes:
-        with stream.gpu.active() as call:
-            places = (ctypes.c_uint64(ptr), ctypes.c_void_p(source.ctypes.data))
-            call("cuMemcpyHtoDAsync_v2", *places, ctypes.c_size_t(source.nbytes), stream.handle)
+    put(stream.gpu, ptr, data, stream)
 
 
 def write_now(device: Device, ptr: int, data: npt.NDArray[Any]) -> None:
     """Copy an array without gaps to a GPU at once, in the order of no stream."""
-    with gpu_of(device).aside() as (call, aside):
-        places = (ctypes.c_uint64(ptr), ctypes.c_void_p(data.ctypes.data))
-        call("cuMemcpyHtoDAsync_v2", *places, ctypes.c_size_t(data.nbytes), aside)
+    put(gpu_of(device), ptr, data)
 
 
 def write_pinned(

@@ -16,9 +16,10 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from heald.artifact import Fault, FaultKind, PrintFormat, abi
 from heald.diagnostics import DeviceError, KernelFault, Note
@@ -105,7 +106,7 @@ class Queue:
         head = bytearray(abi.GPU_FAULT_HEAD)
         head[: len(_NO_FAULT)] = _NO_FAULT
         head[abi.GPU_FAULT_FLAG : abi.GPU_FAULT_FLAG + 8] = flag
-        _put(gpu, self._faults, bytes(head))
+        put(gpu, self._faults, bytes(head))
         self.words = np.zeros(abi.QUEUE_SIZE // 8, np.int64)
         self.address = self.words.ctypes.data
         call = gpu.driver
@@ -175,7 +176,7 @@ class Queue:
         """Device address of the print buffer; what was printed before is shown, but in a graph."""
         if not self._prints:
             self._prints = _new_memory(self._gpu, abi.PRINT_DATA + CAPACITY)
-            _put(self._gpu, self._prints, new_buffer().buffer)
+            put(self._gpu, self._prints, new_buffer().buffer)
         elif self.has_printed and self._kept is None:
             wait_for(self._gpu, self.stream)
             self.show()
@@ -188,13 +189,13 @@ class Queue:
         if not self._table:
             size = abi.RESOURCE_CAPACITY * abi.RESOURCE_SIZE
             self._table = _new_memory(self._gpu, size)
-            _put(self._gpu, self._table, bytes(size))
+            put(self._gpu, self._table, bytes(size))
             self.words[abi.QUEUE_RESOURCES // 8] = self._table
         if not self.knows(snapshot):
             self._records = max(self._records, 1 + max(snapshot.records, default=-1))
             used = snapshot.memory.buffer[: self._records * abi.RESOURCE_SIZE]
             data = np.ascontiguousarray(used)
-            _put(self._gpu, self._table, data, None if stream.capture else stream)
+            put(self._gpu, self._table, data, None if stream.capture else stream)
             self._known = (weakref.ref(snapshot), snapshot.revision)
         return self._table
 
@@ -244,7 +245,7 @@ class Queue:
                 notes.append(Note(f"{threads} of other launches faulted too, before it was told"))
             slots = min(used, abi.GPU_FAULT_SLOTS) * abi.GPU_FAULT_SLOT_SIZE
             data = _get(self._gpu, self._faults + abi.GPU_FAULT_HEAD, slots)
-            _put(self._gpu, self._faults, _NO_FAULT)
+            put(self._gpu, self._faults, _NO_FAULT)
             if owner:
                 found.append(self._error(owner, decode_fault(key, count, data.tobytes()), notes))
             elif more:
@@ -276,7 +277,7 @@ class Queue:
         data = _get(self._gpu, self._prints, abi.PRINT_DATA + min(used, CAPACITY))
         memory = Allocation(0, data.nbytes, data)
         empty = new_buffer().buffer[: data.nbytes]
-        _put(self._gpu, self._prints, np.ascontiguousarray(empty))
+        put(self._gpu, self._prints, np.ascontiguousarray(empty))
         for number, printed in read_launches(memory, self._formats).items():
             launch = self._launch(number)
             if launch is not None:
@@ -330,8 +331,12 @@ def _new_flag(gpu: Gpu) -> ctypes.c_int64:
     return word
 
 
-def _put(gpu: Gpu, to: int, data: bytes | Bytes, stream: Stream | None = None) -> None:
+def put(gpu: Gpu, to: int, data: bytes | npt.NDArray[Any], stream: Stream | None = None) -> None:
+    """Copy bytes of the host to a GPU, arrays without gaps: in the order of a stream, or at once,
+    whatever is captured."""
     source = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
+    if not source.nbytes:
+        return
     what = (ctypes.c_uint64(to), ctypes.c_void_p(source.ctypes.data))
     size = ctypes.c_size_t(source.nbytes)
     if stream is not None:
