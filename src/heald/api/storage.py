@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,12 +70,7 @@ def save_ir(
     facts = {**(metadata or {}), _FORM: forms}
     if any(program.promises for _, program in stored):
         facts[_CONTRACTS] = json.dumps([to_plain(program.promises) for _, program in stored])
-    write_whole(path, dump_kernels([_with_tables(p.wir) for _, p in stored], metadata=facts))
-
-
-def _with_tables(wir: WirKernel) -> WirKernel:
-    """A kernel whose tables are parameters like others, since only its source finds them."""
-    return replace(wir, attrs={k: v for k, v in wir.attrs.items() if k != "tables"})
+    write_whole(path, dump_kernels([p.wir for _, p in stored], metadata=facts))
 
 
 @at_edge

@@ -90,11 +90,23 @@ QUEUE_NUMBER = 32  # of the last launch by an entry; those of the careful path a
 QUEUE_FAULT = 40  # device address of the fault record
 QUEUE_RESOURCES = 48  # device address of the resource table, or 0
 QUEUE_LOG = 56  # address of the log
-QUEUE_LAUNCH = 64  # cuLaunchKernel
+QUEUE_LAUNCH = 64  # cuLaunchKernelEx
 QUEUE_GET_CONTEXT = 72  # cuCtxGetCurrent
 QUEUE_PUSH_CONTEXT = 80  # cuCtxPushCurrent
 QUEUE_POP_CONTEXT = 88  # cuCtxPopCurrent
 QUEUE_SIZE = 96
+
+# CUlaunchConfig of the driver (cuda.h): u32 extents of grid and block, u32 bytes of shared memory,
+# and after a gap
+CONFIG_STREAM = 32
+CONFIG_ATTRIBUTES = 40  # address
+CONFIG_COUNT = 48  # u32, of attributes
+CONFIG_SIZE = 56
+# CUlaunchAttribute
+ATTRIBUTE_KIND = 0  # i32
+ATTRIBUTE_VALUE = 8
+ATTRIBUTE_SIZE = 72
+ATTRIBUTE_EARLY = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, an i32 that says yes
 
 # Log of the last launches of a queue; launch n stands in record n % LOG_RECORDS.
 LOG_NUMBER = 0  # i64

@@ -113,6 +113,7 @@ class Artifact:
         grain: how many threads a core should take at a time, or a multiple of that, where some may
             have much more to do than others; 0 where all do as much.
         blocks: threads of a block meet or share memory, so they have to run together.
+        waits: GPU: every thread first waits for the grid before, so the grid may begin early.
     """
 
     target: str
@@ -128,3 +129,4 @@ class Artifact:
     lanes: Lanes | None = None
     grain: int = 0
     blocks: bool = False
+    waits: bool = False

@@ -25,7 +25,7 @@ from heald.artifact.records import Artifact, Site
 from heald.diagnostics import Span
 from heald.types import BY_NAME, Scalar
 
-FORMAT = 3
+FORMAT = 4
 """Raised when the same records would be written in another way."""
 
 _LENGTH = struct.Struct("<I")

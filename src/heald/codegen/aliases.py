@@ -51,8 +51,3 @@ class Aliases:
         others = frozenset(self._scopes.values()) - {own}
         text = "" if own is None else f", !alias.scope !{self._lists[frozenset({own})]}"
         return text + (f", !noalias !{self._lists[others]}" if others else "")
-
-    def is_only_read(self, roots: Mapping[Value, frozenset[Root]], array: Value) -> bool:
-        """Is it an array that lies apart from all that the kernel writes?"""
-        found = roots.get(array, frozenset())
-        return bool(self._scopes) and bool(found) and found.isdisjoint(self._scopes)

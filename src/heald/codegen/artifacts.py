@@ -67,6 +67,7 @@ def build(
         lanes=lanes_of(wide) if target.name == "cuda" else None,
         grain=_lanes(wide) if is_uneven(kernel) and not shares_block(kernel) else 0,
         blocks=shares_block(kernel),
+        waits=target.can_wait,
     )
 
 

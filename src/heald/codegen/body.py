@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heald.codegen.aliases import Aliases
-from heald.codegen.deciding import find_deciding
 from heald.codegen.locations import Places
 from heald.codegen.spelling import component_types, literal
-from heald.codegen.writer import INVARIANT, Writer
+from heald.codegen.writer import Writer
 from heald.diagnostics import InternalError
 from heald.ir import Kernel, Op, Value, op_ids, walk
 from heald.passes.array_roots import Root, array_roots
@@ -129,7 +128,6 @@ class Body:
     shared_bytes: int = 0
     scratch_bytes: int = 0
     roots: Mapping[Value, frozenset[Root]] | None = None
-    decided: frozenset[Value] | None = None
     sums: Mapping[Value, tuple[Value, int]] | None = None
     index: str = ""
     team: Team | None = None
@@ -163,36 +161,12 @@ class Body:
         return leaf.names
 
     def notes(self, array: Value) -> str:
-        """What a load or store of an array's elements says of others."""
-        return "" if self.aliases is None else self.aliases.of(self.roots_of_arrays(), array)
+        """What a load or store of an array's elements says of others.
 
-    def load_notes(self, op: Op) -> str:
-        """What a load says: on GPUs also that nothing writes what it reads, where that is known.
-
-        The compiler may then load again in place of keeping the value, so not where an address or
-        a branch rests on it: other streams and owners may write all the same.
+        Never that it is read only, as GPUs could use: they may begin a kernel before the one that
+        writes it has ended (``grid``), and other streams may write it all the same.
         """
-        array = op.operands[0]
-        text = self.notes(array)
-        if not self.gpu or op.result in self._deciding_loads():
-            return text
-        roots = self.roots_of_arrays()
-        unwritten = self._is_table(roots.get(array, frozenset())) or (
-            self.aliases is not None and self.aliases.is_only_read(roots, array)
-        )
-        return text + (INVARIANT if unwritten else "")
-
-    def _is_table(self, roots: frozenset[Root]) -> bool:
-        """Is it a table, which changes between launches only?  They are the last parameters."""
-        count = self.kernel.attrs.get("tables", 0)
-        assert isinstance(count, int)
-        first = len(self.kernel.params) - count
-        return bool(roots) and all(parameter >= first for parameter, _ in roots)
-
-    def _deciding_loads(self) -> frozenset[Value]:
-        if self.decided is None:
-            self.decided = find_deciding(self.kernel)
-        return self.decided
+        return "" if self.aliases is None else self.aliases.of(self.roots_of_arrays(), array)
 
     def roots_of_arrays(self) -> Mapping[Value, frozenset[Root]]:
         """The parameters that each array may be."""

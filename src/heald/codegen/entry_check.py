@@ -12,7 +12,12 @@ from math import prod
 
 from heald.artifact import Access, Lanes, Parameter, abi
 from heald.codegen.entry_code import Enter, EntryCode
-from heald.codegen.entry_gpu import PROBE_CONTEXT
+from heald.codegen.entry_gpu import (
+    PROBE_ATTRIBUTE,
+    PROBE_BLOCK,
+    PROBE_CONFIG,
+    PROBE_CONTEXT,
+)
 from heald.codegen.entry_layout import slot_offset
 from heald.codegen.entry_table import (
     ArrayClass,
@@ -131,9 +136,9 @@ def _trials(enter: Enter, size: int) -> Iterator[bool]:
 
 def _gpu_trials(code: EntryCode, table: EntryTable) -> Iterator[bool]:
     """Whether launches for a GPU reach the functions of its driver as they should."""
-    memory = ctypes.create_string_buffer(32 + abi.HEADER_SIZE + table.block_size)
+    memory = ctypes.create_string_buffer(PROBE_BLOCK + abi.HEADER_SIZE + table.block_size)
     where = ctypes.addressof(memory)
-    function = GpuCode(where, 64, 5, Lanes(4, 8), 100)
+    function = GpuCode(where, 64, 5, Lanes(4, 8), 100, early=128)
     enter = code.bind(replace(table, variants={0: function}), ())
     flag, pushes = ctypes.c_int64(), ctypes.c_int64()
     log = (ctypes.c_int64 * (abi.LOG_RECORDS * abi.LOG_RECORD_SIZE // 8))()
@@ -150,6 +155,13 @@ def _gpu_trials(code: EntryCode, table: EntryTable) -> Iterator[bool]:
     ):
         queue[place // 8] = word
     address = ctypes.addressof(queue)
+
+    def launched() -> tuple[int, ...]:
+        """Grid, block, shared memory, stream, number of attributes."""
+        grid = struct.unpack_from("<7I", memory, PROBE_CONFIG)
+        stream = struct.unpack_from("<Q", memory, PROBE_CONFIG + abi.CONFIG_STREAM)
+        return (*grid, *stream, *struct.unpack_from("<I", memory, PROBE_CONFIG + abi.CONFIG_COUNT))
+
     probe, owner = _Probe(), object()
     descriptor = struct.pack("<Qqq", 1, 2, 3)
     probe.packed, probe.owner = struct.pack("<Q", _SIGNATURE) + descriptor, owner
@@ -158,10 +170,10 @@ def _gpu_trials(code: EntryCode, table: EntryTable) -> Iterator[bool]:
     for number in range(2, 2 * _REPEATS, 2):
         struct.pack_into("<q", memory, 0, abi.HEADER_SIZE + len(block))
         yield enter((5, 30), 96, [probe], (9, *_NUMBERS), address) is None
-        yield struct.unpack_from("<iiiiq", memory, 8) == (3, 64, 1, 0, 11)
-        header = struct.unpack_from("<4qiI3q", memory, 32)
+        yield launched() == (3, 1, 1, 64, 1, 1, 0, 11, 0)
+        header = struct.unpack_from("<4qiI3q", memory, PROBE_BLOCK)
         yield header == (5, 30, 1, 1, 96, number, 33, 44, 0)
-        yield memory.raw[32 + abi.HEADER_SIZE :][: len(block)] == block
+        yield memory.raw[PROBE_BLOCK + abi.HEADER_SIZE :][: len(block)] == block
         at = number * abi.LOG_RECORD_SIZE // 8
         yield list(log[at : at + 7]) == [number, 5, 2, 5, 30, 1, 1]
     queue[abi.QUEUE_CONTEXT // 8] = ctypes.addressof(pushes)
@@ -175,16 +187,18 @@ def _gpu_trials(code: EntryCode, table: EntryTable) -> Iterator[bool]:
     yield enter(1, 96, [probe], (9, *_NUMBERS)) is NotImplemented
     yield enter((1 << 30, 1 << 10), 96, [probe], (9, *_NUMBERS), address) is NotImplemented
     yield queue[abi.QUEUE_NUMBER // 8] == last
-    yield enter(33, 96, [probe], (9, *_NUMBERS), address) is None
-    yield struct.unpack_from("<ii", memory, 8) == (1, 64)
-    yield enter(3, 96, [probe], (9, *_NUMBERS), address) is None
-    yield struct.unpack_from("<ii", memory, 8) == (1, 32)
+    for threads, blocks, of_block, is_early in ((3, 1, 32, 1), (33, 1, 64, 1), (129, 3, 64, 0)):
+        yield enter(threads, 96, [probe], (9, *_NUMBERS), address) is None
+        yield launched() == (blocks, 1, 1, of_block, 1, 1, 0, 11, is_early)
+        kind = struct.unpack_from("<i", memory, PROBE_ATTRIBUTE + abi.ATTRIBUTE_KIND)
+        value = struct.unpack_from("<i", memory, PROBE_ATTRIBUTE + abi.ATTRIBUTE_VALUE)
+        yield (*kind, *value) == (abi.ATTRIBUTE_EARLY, 1)
     for dims in ((7, 64), (7, 50), (13, 64), (20, 31), (20, 57), (13, 2, 64), 416):
         yield enter(dims, 64, [probe], (9, *_NUMBERS), address) is None
         extents = dims if isinstance(dims, tuple) else (dims,)
         threads = Lanes(4, 8).grid(extents, len(extents))
         threads = threads if threads >= 100 else prod(extents)
-        yield struct.unpack_from("<i", memory, 8) == (-(-threads // 64),)
+        yield launched()[0] == -(-threads // 64)
     enter = code.bind(replace(table, variants={0: replace(function, exact=True)}), ())
     yield enter(5, 64, [probe], (9, *_NUMBERS), address) is None
     yield enter(5, 65, [probe], (9, *_NUMBERS), address) is NotImplemented

@@ -12,6 +12,10 @@ from heald.codegen.entry_conditions import read
 
 PROBE_GPU = ("heald_probe_launch", "heald_probe_current", "heald_probe_push", "heald_probe_pop")
 PROBE_CONTEXT = 0x1234_5678
+PROBE_CONFIG = 8
+PROBE_ATTRIBUTE = PROBE_CONFIG + abi.CONFIG_SIZE
+PROBE_BLOCK = PROBE_ATTRIBUTE + abi.ATTRIBUTE_SIZE
+"""Where a launch shows what it was called with."""
 WARP = 32
 """Threads that run together; a block of few threads has no more warps than it needs."""
 
@@ -127,13 +131,17 @@ refuse:
 
 _SUBMIT = f"""\
 ; Give a launch to the driver, in the context of its stream.
-define internal i32 @submit(ptr %queue, ptr %function, i64 %blocks, i64 %threads, ptr %header)
+define internal i32 @submit(ptr %queue, ptr %variant, i64 %blocks, i64 %threads, ptr %header)
   nounwind {{
 entry:
   %found = alloca ptr, align 8
   %parameters = alloca ptr, align 8
+  %config = alloca [{abi.CONFIG_SIZE} x i8], align 8
+  %attribute = alloca [{abi.ATTRIBUTE_SIZE} x i8], align 8
   store ptr null, ptr %found, align 8
   store ptr %header, ptr %parameters, align 8
+{read("function", "%variant", table.CODE, "ptr")}
+{read("early", "%variant", table.EARLY)}
 {read("context", "%queue", abi.QUEUE_CONTEXT, "ptr")}
 {read("stream", "%queue", abi.QUEUE_STREAM, "ptr")}
 {read("launch", "%queue", abi.QUEUE_LAUNCH, "ptr")}
@@ -151,8 +159,23 @@ enter:
 launch.here:
   %grid = trunc i64 %blocks to i32
   %block = trunc i64 %threads to i32
-  %status = call i32 %launch(ptr %function, i32 %grid, i32 1, i32 1, i32 %block, i32 1, i32 1,
-    i32 0, ptr %stream, ptr %parameters, ptr null)
+  %extents.0 = insertelement <8 x i32> <i32 0, i32 1, i32 1, i32 0, i32 1, i32 1, i32 0, i32 0>,
+    i32 %grid, i64 0
+  %extents = insertelement <8 x i32> %extents.0, i32 %block, i64 3
+  store <8 x i32> %extents, ptr %config, align 8
+  %c.stream = getelementptr i8, ptr %config, i64 {abi.CONFIG_STREAM}
+  store ptr %stream, ptr %c.stream, align 8
+  %c.attributes = getelementptr i8, ptr %config, i64 {abi.CONFIG_ATTRIBUTES}
+  store ptr %attribute, ptr %c.attributes, align 8
+  %of.grid = mul i64 %blocks, %threads
+  %is.early = icmp ule i64 %of.grid, %early
+  %count = zext i1 %is.early to i64
+  %c.count = getelementptr i8, ptr %config, i64 {abi.CONFIG_COUNT}
+  store i64 %count, ptr %c.count, align 8
+  store i64 {abi.ATTRIBUTE_EARLY}, ptr %attribute, align 8
+  %a.value = getelementptr i8, ptr %attribute, i64 {abi.ATTRIBUTE_VALUE}
+  store i64 1, ptr %a.value, align 8
+  %status = call i32 %launch(ptr %config, ptr %function, ptr %parameters, ptr null)
   br i1 %same, label %done, label %leave
 leave:
   %left = call i32 %pop(ptr %found)
@@ -166,26 +189,18 @@ fail:
 
 
 _PROBES = f"""\
-; A driver whose functions are addresses: a launch copies grid, block and stream there and, behind
-; the word that says how much, header and parameters; a push of a context counts.
-define i32 @{PROBE_GPU[0]}(ptr %to, i32 %x, i32 %y, i32 %z, i32 %bx, i32 %by, i32 %bz,
-  i32 %shared, ptr %stream, ptr %parameters, ptr %extra) nounwind {{
+; A driver whose functions are addresses: a launch copies its configuration and its attribute there
+; and, behind the word that says how much, header and parameters; a push of a context counts.
+define i32 @{PROBE_GPU[0]}(ptr %config, ptr %to, ptr %parameters, ptr %extra) nounwind {{
 {read("size", "%to", 0)}
 {read("block", "%parameters", 0, "ptr")}
-  %x.to = getelementptr i8, ptr %to, i64 8
-  store i32 %x, ptr %x.to, align 4
-  %bx.to = getelementptr i8, ptr %to, i64 12
-  store i32 %bx, ptr %bx.to, align 4
-  %yz = mul i32 %y, %z
-  %byz = mul i32 %by, %bz
-  %ones = mul i32 %yz, %byz
-  %ones.to = getelementptr i8, ptr %to, i64 16
-  store i32 %ones, ptr %ones.to, align 4
-  %shared.to = getelementptr i8, ptr %to, i64 20
-  store i32 %shared, ptr %shared.to, align 4
-  %stream.to = getelementptr i8, ptr %to, i64 24
-  store ptr %stream, ptr %stream.to, align 8
-  %rest = getelementptr i8, ptr %to, i64 32
+{read("attribute", "%config", abi.CONFIG_ATTRIBUTES, "ptr")}
+  %config.to = getelementptr i8, ptr %to, i64 {PROBE_CONFIG}
+  call void @llvm.memcpy.p0.p0.i64(ptr %config.to, ptr %config, i64 {abi.CONFIG_SIZE}, i1 false)
+  %attribute.to = getelementptr i8, ptr %to, i64 {PROBE_ATTRIBUTE}
+  call void @llvm.memcpy.p0.p0.i64(ptr %attribute.to, ptr %attribute, i64 {abi.ATTRIBUTE_SIZE},
+    i1 false)
+  %rest = getelementptr i8, ptr %to, i64 {PROBE_BLOCK}
   call void @llvm.memcpy.p0.p0.i64(ptr %rest, ptr %block, i64 %size, i1 false)
   ret i32 0
 }}

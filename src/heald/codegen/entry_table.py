@@ -59,6 +59,7 @@ STRETCH = 24  # GPU: threads of a row that go together in a smaller grid, or 0 (
 SPACING = 32  # GPU: threads of that grid which run them
 LEAST = 40  # GPU: threads of the smallest such grid that is worth it
 EXACT = 48  # GPU: whether blocks must be as large as asked for
+EARLY = 56  # GPU: most threads of a grid that may begin while the one before it ends
 
 # Record of a parameter
 KIND = 0
@@ -184,6 +185,7 @@ class GpuCode:
         lanes: how grids smaller than the launch run it, where they can.
         least: threads of the smallest such grid that is worth it.
         exact: must blocks be as large as asked for, as their threads work together?
+        early: most threads of a grid that may begin while the one before it ends.
     """
 
     function: int
@@ -192,6 +194,7 @@ class GpuCode:
     lanes: Lanes | None = None
     least: int = 0
     exact: bool = False
+    early: int = 0
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -199,7 +202,7 @@ class GpuCode:
         lanes = self.lanes
         stretch, spacing = (0, 0) if lanes is None else (lanes.stretch, lanes.spacing)
         code = (self.function, self.threads, self.source)
-        return (*code, stretch, spacing, self.least, self.exact)
+        return (*code, stretch, spacing, self.least, self.exact, self.early)
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,7 +260,7 @@ run:
   %state = call ptr @PyEval_SaveThread()
   br i1 %is.gpu, label %submit, label %here
 submit:
-  %sent = call i32 @submit(ptr %to.queue, ptr %code, i64 %grid.blocks, i64 %grid.threads,
+  %sent = call i32 @submit(ptr %to.queue, ptr %variant, i64 %grid.blocks, i64 %grid.threads,
     ptr %header)
   br label %ran
 here:

@@ -6,6 +6,11 @@ has fewer threads than the launch, each warp takes ``width * spacing`` neighbour
 (``artifact.Lanes``), every one of its threads ``width`` of them.
 
 Numbers are 32 bits wide wherever they fit, and no product of extents is formed that need not be.
+
+The driver may start a grid while the one before it ends ("Programmatic Dependent Launch", CUDA C++
+Programming Guide).  So every thread, whether it runs one of the launch or not, waits for that one
+between finding its place and its first access of memory: a grid that is done was after all before
+it.  Only then may the next one start, which so meets no grid but this one.
 """
 
 from __future__ import annotations
@@ -23,6 +28,10 @@ from heald.types import i32
 
 LANES_BODY = "heald_lanes"
 _WORD = 1 << 32
+_WAIT = (
+    'call void asm sideeffect "griddepcontrol.wait; griddepcontrol.launch_dependents;", '
+    '"~{memory}"() convergent'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +48,16 @@ class _Way:
 
 
 def emit_entry(
-    kernel: Kernel, rank: int, used: Sequence[ParameterLeaf], call_place: str, lanes: Lanes | None
+    kernel: Kernel,
+    rank: int,
+    used: Sequence[ParameterLeaf],
+    call_place: str,
+    lanes: Lanes | None,
+    *,
+    waits: bool,
 ) -> str:
     """The instructions of the entry."""
-    return _Entry(kernel, rank, used, call_place, lanes).text()
+    return _Entry(kernel, rank, used, call_place, lanes, waits).text()
 
 
 class _Entry:
@@ -53,10 +68,11 @@ class _Entry:
         used: Sequence[ParameterLeaf],
         call_place: str,
         lanes: Lanes | None,
+        waits: bool,
     ) -> None:
         self.w = Writer()
         self.kernel, self.rank, self.used = kernel, rank, used
-        self.call_place, self.lanes = call_place, lanes
+        self.call_place, self.lanes, self.waits = call_place, lanes, waits
         tids = [op.result.type for op in walk(kernel.body) if op.name == "tid"]
         self.is_narrow = all(t is i32 for t in tids)
         self.kind = "i32" if self.is_narrow else "i64"
@@ -142,7 +158,7 @@ class _Entry:
         else:
             there = w.ins(f"icmp ult i64 {thread}, {total}")
         self.ways.append(_Way(w.block, thread, place))
-        w.branch(there, "thread.run", "exit")
+        self._enter(there, "thread.run")
 
     def _divided(self, number: str, extents: Sequence[str]) -> list[str]:
         """Coordinates of a number that counts row-major over extents."""
@@ -179,7 +195,7 @@ class _Entry:
         x = w.ins(f"add i32 {first}, {lane}")
         thread = self._whole(w.ins(f"add i32 {before}, {x}"))
         starts = w.ins(f"icmp ult i32 {x}, {last}")
-        w.branch(w.ins(f"and i1 {there}, {starts}"), "row.in", "exit")
+        self._enter(w.ins(f"and i1 {there}, {starts}"), "row.in")
         w.start("row.in")
         ends = w.ins(f"add i32 {x}, {(lanes.width - 1) * lanes.spacing}")
         w.branch(w.ins(f"icmp ult i32 {ends}, {last}"), "lanes.run", "row.rest", likely=True)
@@ -202,7 +218,7 @@ class _Entry:
         total = rest
         for axis in range(rank):
             total = w.ins(f"mul i64 {total}, {launch_extent(axis)}")
-        w.branch(w.ins(f"icmp ult i64 {thread}, {total}"), "thread.find", "exit")
+        self._enter(w.ins(f"icmp ult i64 {thread}, {total}"), "thread.find")
         w.start("thread.find")
         number = w.ins(f"udiv i64 {thread}, {rest}") if rank else thread
         place: list[str] = []
@@ -213,6 +229,12 @@ class _Entry:
             place.append(self._fitted(number))
         self.ways.append(_Way(w.block, thread, place[::-1]))
         w.do("br label %thread.run")
+
+    def _enter(self, there: str, block: str) -> None:
+        """Go on where there is a thread of the launch to run; memory is accessed behind this."""
+        if self.waits:
+            self.w.do(_WAIT)
+        self.w.branch(there, block, "exit")
 
     # -- one by one --------------------------------------------------------------------------------
 

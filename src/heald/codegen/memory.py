@@ -173,8 +173,8 @@ def emit_load(body: Body, op: Op, following: Sequence[Op] = ()) -> None:
     def run() -> tuple[str, ...]:
         where = places_of(body, op)
         found = []
-        for o, (scalar, offset) in zip(group, parts, strict=True):
-            place, more = address(body, array, where, offset), body.load_notes(o)
+        for scalar, offset in parts:
+            place, more = address(body, array, where, offset), body.notes(op.operands[0])
             found.append(load_scalar(body, scalar, place, frozen=shared, more=more))
         return tuple(found)
 

@@ -97,7 +97,7 @@ def gpu_text(
     parts = [
         target.header,
         f"define ptx_kernel void @{entry}({block}){of_entry} {{",
-        emit_entry(kernel, rank, used, of_call, lanes),
+        emit_entry(kernel, rank, used, of_call, lanes, waits=target.can_wait),
         "}",
         f"define internal void @{BODY}({body_arguments(rank, used)}) #0{of_body} {{",
         *lines,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import platform
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -48,6 +49,12 @@ class Target:
         """
         wide = all(f"+{name}" in self.features.split(",") for name in _WIDE)
         return 64 if wide and self.cpu.startswith("znver") else 32
+
+    @property
+    def can_wait(self) -> bool:
+        """Can threads of a grid wait for the grid before it (``griddepcontrol``)?"""
+        found = re.match(r"sm_(\d+)", self.cpu)
+        return self.name == "cuda" and found is not None and int(found[1]) >= 90
 
     @property
     def header(self) -> str:

@@ -269,7 +269,7 @@ def _code(variant: Variant | GpuVariant) -> CpuCode | GpuCode:
         code, artifact = variant.code, variant.artifact
         lanes = artifact.lanes if artifact.rank else None
         known = (code.function, code.threads, variant.source)
-        return GpuCode(*known, lanes, code.least, artifact.blocks)
+        return GpuCode(*known, lanes, code.least, artifact.blocks, code.early)
     artifact = variant.artifact
     return CpuCode(variant.code.address, artifact.work, artifact.grain)
 

@@ -87,7 +87,6 @@ def lower_kernel(
         s.rank,
         MappingProxyType(s.names),
         span=source.span(source.tree, None),
-        attrs={"tables": len(tables)} if tables else {},
     )
 
 

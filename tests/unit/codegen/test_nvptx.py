@@ -16,14 +16,14 @@ from unit.codegen.harness import Make
 
 import heald as wp
 from heald.artifact import abi
-from heald.codegen import cuda_architecture, cuda_target, ptx_text
+from heald.codegen import build, cuda_architecture, cuda_target, ptx_text
 from heald.diagnostics import CompileError, DeviceError, InternalError
 from heald.driver.choice import Choice
 from heald.driver.compiler import widen_for_gpu
 from heald.ir import Kernel
 from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
 from heald.passes.coarsen import coarsen
-from heald.passes.layout import assume_apart, assume_unit
+from heald.passes.layout import assume_unit
 from heald.passes.pipelines import WIDE_CPU
 from heald.passes.warp_reduce import warp_reduce
 from heald.types import SCALARS, Array, Matrix, b1, f16, f32, f64, i32, i64, u64
@@ -52,6 +52,30 @@ def assemble(texts: list[str], folder: Path, arch: str = "sm_90") -> None:
         assert done.returncode == 0, done.stderr + text
 
 
+def unwaited(text: str) -> list[str]:
+    """What threads do before they wait for the grid before, but for arithmetic and parameters.
+
+    Else they could read what that is still writing, or be done before it is.
+    """
+    body = text[text.index(".entry") :]
+    lines = [line.strip() for line in body[body.index("{") : body.index("\n}")].splitlines()]
+    labels = {line[:-1]: n for n, line in enumerate(lines) if re.fullmatch(r"\$\w+:", line)}
+    found, seen, work = [], set(), [1]
+    while work:
+        n = work.pop()
+        if n in seen or lines[n].startswith("griddepcontrol.wait;"):
+            continue
+        seen.add(n)
+        bare = re.sub(r"^@!?%p\d+ +", "", lines[n])
+        if bare.startswith("bra"):
+            work.append(labels[bare.split()[-1].rstrip(";")])
+        elif re.match(r"ret|exit|trap|st\.|atom|red|call|bar|\{|ld\.(?!param)", bare):
+            found.append(bare)
+        if bare != lines[n] or not bare.startswith(("bra", "ret")):
+            work.append(n + 1)
+    return found
+
+
 def check_exact(text: str) -> None:
     """Nothing approximates, flushes or fuses; every call is one of our own."""
     assert not re.search(r"\.approx|\.ftz|\.full\b", text)
@@ -77,6 +101,7 @@ def test_ptxas_takes_the_corpus(name: str, tmp_path: Path) -> None:
     texts = [ptx_text(kernel, entry="k", wide=widen_for_gpu(kernel)) for kernel in lowered_]
     for text in texts:
         check_exact(text)
+        assert unwaited(text) == []
         check_spaces(text)
     assemble(texts, tmp_path)
 
@@ -88,6 +113,7 @@ def test_ptxas_takes_random_kernels(tmp_path: Path) -> None:
     ]
     for text in texts:
         check_exact(text)
+        assert unwaited(text) == []
     assemble(texts, tmp_path)
 
 
@@ -213,24 +239,6 @@ def test_lanes_are_a_warp_apart() -> None:
         assert len(re.findall(rf"st\.global\.b32 .*\+{offset}\]", text)) == 1
 
 
-def lookup(*, apart: bool) -> str:
-    """The code of a look-up whose index, and whose elements after a store, come from memory."""
-    m = Make(n=Array(i32, 1), a=Array(f32, 1), b=Array(f32, 1))
-    i = m.tid()
-    m.store(m.b, i, m.const(f32, 0.0))
-    m.store(m.b, i, m.load(m.a, m.load(m.n, i)))
-    guarded = guard(m.done())
-    guarded = assume_apart(guarded) if apart else guarded
-    return ptx_text(run_pipeline(guarded, SCALAR_CPU, check=True), entry="k")
-
-
-def test_what_nothing_writes_is_read_past_the_caches_of_writers() -> None:
-    assert ".nc" not in lookup(apart=False)
-    text = lookup(apart=True)
-    # The index is read as any other memory: it must be the one that was checked.
-    assert len(re.findall(r"ld\.global\.nc", text)) == 1
-
-
 @needs_ptxas
 def test_atomics_of_a_warp(tmp_path: Path) -> None:
     texts = []
@@ -257,3 +265,19 @@ def test_one_by_a_root_is_one_instruction_where_fast_ones_are_asked_for() -> Non
         text = ptx_text(program.lowered(Choice()), entry="k")
         assert ("rsqrt.approx" in text) == fast
         assert ("div.full" in text) == fast
+
+
+def test_a_grid_waits_before_it_accesses_memory_or_ends() -> None:
+    kernel, wide = streaming()
+    for widened in (None, wide):
+        text = ptx_text(kernel, entry="k", wide=widened)
+        assert unwaited(text) == []
+        assert unwaited(text.replace("griddepcontrol.wait;", ""))
+
+
+def test_only_some_architectures_wait() -> None:
+    kernel, wide = streaming()
+    text = ptx_text(kernel, "sm_89", entry="k", wide=wide)
+    assert "griddepcontrol" not in text
+    assert build(kernel, cuda_target("sm_100")).waits
+    assert not build(kernel, cuda_target("sm_89")).waits

@@ -185,11 +185,11 @@ def test_prints_are_not_read_while_another_thread_launches(
     other, number = threading.Thread(target=collect), []
     note = Queue.note
     monkeypatch.setattr(Queue, "note", lambda *a: number.append(note(*a)) or number[0])
-    monkeypatch.setattr(type(driver), "cuLaunchKernel", launched, raising=False)
+    monkeypatch.setattr(type(driver), "cuLaunchKernelEx", launched, raising=False)
     kernel: Any = SimpleNamespace(
         block_size=0, formats=told.formats, blocks=True, lanes=None, rank=1, sites={}
     )
-    code: Any = SimpleNamespace(function=1, threads=1024, least=1)
+    code: Any = SimpleNamespace(function=1, threads=1024, least=1, early=0)
     launch_cuda(stream, code, kernel, source, b"", (32,), 32)
     other.join()
     assert told.shown == [(3, 33)]

@@ -79,7 +79,7 @@ def _load(body: WideBody, group: Sequence[Op], access: Access) -> list[str]:
 def _load_shared(body: WideBody, op: Op, access: Access) -> str:
     scalar, offset = element(op)
     place = first_address(body, access, offset)
-    more = body.load_notes(op)
+    more = body.notes(op.operands[0])
     return load_scalar(body, scalar, place, frozen=op.result in body.deciding, more=more)
 
 
@@ -119,7 +119,7 @@ def _move_singly(body: WideBody, op: Op, t: Scalar, places: Sequence[str]) -> li
     """The element of each lane by itself."""
     w, kind = body.writer, memory_type(t)
     whole, loads = f"<{body.width} x {kind}>", op.name == "load"
-    more = body.load_notes(op) if loads else body.notes(op.operands[0])
+    more = body.notes(op.operands[0])
     align = element_alignment(body, t)
     vector = "poison" if loads else to_memory(body, t, body.vector(op.operands[-1]))
     for lane, place in enumerate(places):

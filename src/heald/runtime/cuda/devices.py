@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _MAJOR, _MINOR, _PROCESSORS, _POOLS = 75, 76, 16, 115
 _NAME_SIZE = 256
 _NON_BLOCKING = 1
+RELAXED = 2
+"""Capture mode, of streams and of threads: nothing is forbidden."""
 
 
 class Active:
@@ -149,13 +151,24 @@ class Gpu:
             return self._own[purpose]
 
     @contextmanager
+    def despite_captures(self) -> Iterator[Driver]:
+        """As :meth:`active`, for calls that a capture begun by another library may forbid."""
+        mode = ctypes.c_int(RELAXED)
+        with self.active() as call:
+            call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+            try:
+                yield call
+            finally:
+                call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+
+    @contextmanager
     def aside(self) -> Iterator[tuple[Driver, ctypes.c_void_p]]:
         """Driver and a stream that has nothing else to do; waited for at the end of the ``with``.
 
         For what must be done now, whatever is captured.
         """
         stream = self.own_stream("aside")
-        with self.active() as call:
+        with self.despite_captures() as call:
             try:
                 yield call, stream
             finally:

@@ -7,7 +7,7 @@ import weakref
 from dataclasses import replace
 
 from heald.diagnostics import DeviceError, Diagnostic
-from heald.runtime.cuda.devices import Gpu
+from heald.runtime.cuda.devices import RELAXED, Gpu
 from heald.runtime.cuda.memory import PinnedMemory
 from heald.runtime.cuda.queue import Queue, new_queue, queue_of, raise_pending
 from heald.runtime.cuda.streams import (
@@ -20,8 +20,6 @@ from heald.runtime.cuda.streams import (
 )
 from heald.runtime.device import Device, DeviceLike
 from heald.runtime.resources import Resource, ResourceArray, stale, table_of
-
-_RELAXED = 2
 
 
 class Capture:
@@ -109,7 +107,7 @@ class Capture:
         stream.capture = self
         try:
             with gpu.active() as call:
-                call("cuStreamBeginCapture_v2", stream.handle, ctypes.c_int(_RELAXED))
+                call("cuStreamBeginCapture_v2", stream.handle, ctypes.c_int(RELAXED))
         except DeviceError:
             self._leave()
             self.queue.abandon()

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
 
-from heald.artifact import Artifact
+from heald.artifact import Artifact, abi
 from heald.diagnostics import Diagnostic, InternalError, LaunchError
 from heald.runtime.cuda.devices import Gpu, gpu_of
 from heald.runtime.cuda.driver import Driver
@@ -27,6 +27,11 @@ _THREADS_OF_FUNCTION = 0
 _WARP = 32
 _RESIDENT = 2048
 """Threads that a multiprocessor holds."""
+_EARLY_PART = 8
+"""A grid that begins early holds its place while it waits, so it may have one part in so many of a
+GPU, which other streams may want to use.  Larger grids hide what their launch takes."""
+_CONFIG = struct.Struct("<7I4xQQI4x")
+_ATTRIBUTE = struct.Struct(f"<i4xi{abi.ATTRIBUTE_SIZE - 12}x")
 _RESOURCE_OPS = frozenset({"resource_array", "resource_scalar"})
 
 
@@ -38,12 +43,14 @@ class CudaCode:
         function: the driver's handle.
         threads: most threads of a block.
         least: threads of a grid that fill the GPU.
+        early: most threads of a grid that may begin while the one before it ends.
         keepalive: as long as it is referenced, the code stays loaded.
     """
 
     function: int
     threads: int
     least: int
+    early: int
     keepalive: object
 
 
@@ -52,7 +59,7 @@ class _Module:
 
     def __init__(self, gpu: Gpu, code: bytes) -> None:
         self.handle = ctypes.c_void_p()
-        with gpu.active() as call:
+        with gpu.despite_captures() as call:
             image = ctypes.create_string_buffer(code)
             call("cuModuleLoadData", ctypes.byref(self.handle), image)
         weakref.finalize(self, _unload, gpu, self.handle).atexit = False
@@ -89,7 +96,8 @@ def load_cuda(device: Device, artifact: Artifact) -> CudaCode:
         call("cuFuncGetAttribute", ctypes.byref(threads), which, function)
     assert function.value is not None
     least = gpu.processors * _RESIDENT
-    return CudaCode(function.value, threads.value, least, module)
+    early = least // _EARLY_PART if artifact.waits else 0
+    return CudaCode(function.value, threads.value, least, early, module)
 
 
 def uses_resources(artifact: Artifact) -> bool:
@@ -181,5 +189,11 @@ def _start(
     memory = ctypes.create_string_buffer(block, len(block))
     parameters = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
     blocks, threads = shape
-    grid = [ctypes.c_uint(n) for n in (blocks, 1, 1, threads, 1, 1, 0)]
-    call("cuLaunchKernel", ctypes.c_void_p(code.function), *grid, stream.handle, parameters, None)
+    attribute = ctypes.create_string_buffer(_ATTRIBUTE.pack(abi.ATTRIBUTE_EARLY, True))
+    config = _CONFIG.pack(
+        *(blocks, 1, 1, threads, 1, 1, 0),
+        stream.cuda_stream,
+        ctypes.addressof(attribute),
+        blocks * threads <= code.early,
+    )
+    call("cuLaunchKernelEx", config, ctypes.c_void_p(code.function), parameters, None)

@@ -115,7 +115,7 @@ class Queue:
             abi.QUEUE_CONTEXT: gpu.context,
             abi.QUEUE_FAULT: self._faults,
             abi.QUEUE_LOG: self._log.ctypes.data,
-            abi.QUEUE_LAUNCH: call.address("cuLaunchKernel"),
+            abi.QUEUE_LAUNCH: call.address("cuLaunchKernelEx"),
             abi.QUEUE_GET_CONTEXT: call.address("cuCtxGetCurrent"),
             abi.QUEUE_PUSH_CONTEXT: call.address("cuCtxPushCurrent_v2"),
             abi.QUEUE_POP_CONTEXT: call.address("cuCtxPopCurrent_v2"),
@@ -314,7 +314,7 @@ def decode_fault(key: int, count: int, slots: bytes) -> Fault:
 
 def _new_memory(gpu: Gpu, nbytes: int) -> int:
     address = ctypes.c_uint64()
-    with gpu.active() as call:
+    with gpu.despite_captures() as call:
         call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(nbytes))
     return address.value
 
@@ -322,7 +322,7 @@ def _new_memory(gpu: Gpu, nbytes: int) -> int:
 def _new_flag(gpu: Gpu) -> ctypes.c_int64:
     """A word of pinned memory."""
     place = ctypes.c_void_p()
-    with gpu.active() as call:
+    with gpu.despite_captures() as call:
         size, flags = ctypes.c_size_t(_FLAG_SIZE), ctypes.c_uint(_PORTABLE_AND_MAPPED)
         call("cuMemHostAlloc", ctypes.byref(place), size, flags)
     assert place.value is not None
