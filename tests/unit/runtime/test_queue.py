@@ -95,6 +95,67 @@ def test_other_launches_are_counted_once(queue: Queue) -> None:
     assert queue.collect() == []
 
 
+@pytest.mark.parametrize("others", [0, 2])
+@pytest.mark.parametrize("moment", ["read", "cleared", "taken down"])
+def test_faults_that_come_while_others_are_told(queue: Queue, moment: str, others: int) -> None:
+    """Of launches of other threads: none is lost, and none is told before it is whole."""
+    source = register(Told("one"))
+    first, second = queue.note(source, (1,)), queue.note(source, (2,))
+    driver: Any = queue.driver  # type: ignore[attr-defined]
+    fetch, send = driver.cuMemcpyDtoHAsync_v2, driver.cuMemcpyHtoDAsync_v2
+    calls: list[str] = []
+
+    def come(which: str) -> None:
+        calls.append(which)
+        if calls.count(which) != 1 or which != moment:
+            return
+        words = (ctypes.c_int64 * 6).from_address(queue.faults - BASE)
+        if words[3] == 0:
+            fault(queue, second, 7, others=words[5])
+        else:
+            words[4], words[5] = second, words[5] + 1
+            flag = ctypes.c_int64.from_address(int(queue.words[abi.QUEUE_FLAG // 8]))
+            flag.value = second
+
+    def fetching(host: Any, ptr: Any, size: Any, stream: Any) -> None:
+        if size.value == 48 and calls and "cleared" in calls:
+            come("taken down")
+        fetch(host, ptr, size, stream)
+        if size.value == 48 and not calls:
+            come("read")
+
+    def sending(*arguments: Any) -> None:
+        send(*arguments)
+        come("cleared")
+
+    driver.cuMemcpyDtoHAsync_v2, driver.cuMemcpyHtoDAsync_v2 = fetching, sending
+    fault(queue, first if not others else 0, 3, others=others, last=others)
+    text = "\n".join(str(error) for error in queue.collect())
+    if not others:
+        assert "one (1,) thread 3" in text
+    else:
+        assert "2 threads of a launch faulted meanwhile" in text
+    if moment == "read" or not others:
+        told = "one (2,) thread 7" in text or "1 thread of a launch faulted meanwhile" in text
+        assert told, text
+    assert not queue.is_raised
+    assert queue.collect() == []
+
+
+def test_a_record_is_read_when_its_stream_has_ended(queue: Queue) -> None:
+    """Whoever waits for all streams looks at those of other threads, which launch meanwhile."""
+    number = queue.note(register(Told("one")), (9,))
+    fault(queue, number, 6)
+    words = (ctypes.c_int64 * 6).from_address(queue.faults - BASE)
+    key, words[0] = words[0], abi.NO_THREAD
+    driver: Any = queue.driver  # type: ignore[attr-defined]
+    driver.cuStreamSynchronize = lambda stream: (
+        words.__setitem__(0, key) if stream.value == 17 else None
+    )
+    (error,) = queue.collect()
+    assert "one (9,) thread 6 at (44,)" in str(error)
+
+
 def test_a_launch_that_is_long_gone_is_told_without_a_name(queue: Queue) -> None:
     source = register(Told("one"))
     number = by_entry(queue, source, (5,))

@@ -233,11 +233,16 @@ class Queue:
             return self._take_faults()
 
     def _take_faults(self) -> list[KernelFault]:
+        """The faults so far, also of what other threads have launched since the wait.
+
+        Entries start nothing while the flag is up, so it is taken down last.  Launches that had
+        looked at it before may fail meanwhile: the record is read once more behind it.
+        """
         found = []
         while self._flag.value:
-            self._flag.value = 0
-            head = _get(self._gpu, self._faults, _FAULT_HEAD.size)
-            key, count, used, owner, _, others = _FAULT_HEAD.unpack(head.tobytes())
+            if self.stream is not None:
+                wait_for(self._gpu, self.stream)  # threads go on writing behind the flag
+            owner, key, count, used, others = self._read_record()
             more, self._others = others - self._others, others
             notes = []
             threads = "1 thread" if more == 1 else f"{more:,} threads"
@@ -245,12 +250,21 @@ class Queue:
                 notes.append(Note(f"{threads} of other launches faulted too, before it was told"))
             slots = min(used, abi.GPU_FAULT_SLOTS) * abi.GPU_FAULT_SLOT_SIZE
             data = _get(self._gpu, self._faults + abi.GPU_FAULT_HEAD, slots)
-            put(self._gpu, self._faults, _NO_FAULT)
-            if owner:
+            if owner:  # else it is free, and another launch may have taken it by now
+                put(self._gpu, self._faults, _NO_FAULT)
                 found.append(self._error(owner, decode_fault(key, count, data.tobytes()), notes))
             elif more:
                 found.append(KernelFault(f"{threads} of a launch faulted meanwhile"))
+            self._flag.value = 0
+            owner, *_, others = self._read_record()
+            if owner or others != self._others:
+                self._flag.value = 1
         return found
+
+    def _read_record(self) -> tuple[int, int, int, int, int]:
+        head = _get(self._gpu, self._faults, _FAULT_HEAD.size)
+        key, count, used, owner, _, others = _FAULT_HEAD.unpack(head.tobytes())
+        return owner, key, count, used, others
 
     def _error(self, number: int, fault: Fault, notes: Sequence[Note]) -> KernelFault:
         launch = self._launch(number)
