@@ -18,7 +18,14 @@ import numpy.typing as npt
 from heald.api.array import array, make_foreign
 from heald.api.array_input import element_of
 from heald.api.casting import scalar_of
-from heald.api.foreign import CUDA, CUDA_MANAGED, ForeignArray, make_capsule, take_capsule
+from heald.api.foreign import (
+    CUDA,
+    CUDA_MANAGED,
+    ForeignArray,
+    make_capsule,
+    refuse_other_sign,
+    take_capsule,
+)
 from heald.api.scalars import describe
 from heald.api.struct import spell
 from heald.diagnostics import Diagnostic, LaunchError, Note, TypingError
@@ -135,8 +142,9 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
         TypingError: no tensor (H0702), a type that Heald does not have, or another one than
             ``dtype`` (H0712).
         LaunchError: the memory is of another device (H0704), or has no dimensions that arrays have
-            (H0711).
+            or numbers of another sign (H0711).
     """
+    refuse_other_sign(source)
     element = None if dtype is None else element_of(dtype)
     if isinstance(source, np.ndarray):
         return _share(source, element, None)  # numpy's own memory can be pinned

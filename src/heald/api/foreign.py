@@ -18,7 +18,7 @@ import numpy as np
 from heald.api.array_input import check_rank
 from heald.api.casting import scalar_of
 from heald.api.struct import spell
-from heald.diagnostics import DeviceError, Diagnostic, Note, TypingError
+from heald.diagnostics import DeviceError, Diagnostic, LaunchError, Note, TypingError
 from heald.runtime import Device, contiguous_strides, get_device
 from heald.runtime.cuda import Event, Stream, current_stream, gpu_of, raise_pending
 from heald.types import BY_NAME, Scalar, Struct, leaves, numpy_dtype, size_of
@@ -66,8 +66,10 @@ def adopt(data: Any, element: Element | None) -> ForeignArray:
 
     Raises:
         TypingError: a type that Heald does not have, or another one than ``element`` (H0712).
+        LaunchError: its memory holds its numbers with another sign (H0711).
         DeviceError: it is on no GPU of this process (H0801).
     """
+    refuse_other_sign(data)
     said = _interface(data)
     try:
         dtype = np.dtype(said["typestr"])
@@ -95,6 +97,19 @@ def adopt(data: Any, element: Element | None) -> ForeignArray:
         _wait_for(device, stream)
     found = fold(scalar, element, ptr, (shape, steps), device, data, read_only)
     return replace(found, stream=stream)
+
+
+def refuse_other_sign(data: Any) -> None:
+    """Refuse what only torch can read: it notes a change of sign (``z.conj().imag``) beside the
+    memory, of which neither the interface nor DLPack knows.
+
+    Raises:
+        LaunchError: H0711.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(data, torch.Tensor) and data.is_neg():
+        message = "the memory of the tensor holds its numbers with another sign"
+        raise LaunchError(Diagnostic("H0711", message, hint="copy it first, t.resolve_neg()"))
 
 
 def _torch_stream(data: Any, device: Device) -> int | None:

@@ -389,6 +389,9 @@ def test_the_stream_of_torch_is_asked_for(
     class Tensor(Foreign):
         device = "cuda:0"
 
+        def is_neg(self) -> bool:
+            return False
+
         def record_stream(self, stream: tuple[int, str]) -> None:
             used.append(stream)
 
@@ -416,6 +419,33 @@ def test_the_stream_of_torch_is_asked_for(
         wp.array(tensor, device="cuda:0", copy=False)
     assert order == [("cuEventRecord", 1), ("cuStreamWaitEvent", 99)]
     assert used[1:] == [(99, "cuda:0")]
+
+
+def test_a_sign_that_only_torch_knows_is_refused(
+    driver: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of ``z.conj().imag``: its memory holds the numbers of ``z.imag``."""
+
+    class Tensor(Foreign):
+        def is_neg(self) -> bool:
+            return True
+
+        def __dlpack__(self, **_: object) -> object:
+            return np.ones(3).__dlpack__()
+
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=Tensor))
+    tensor = Tensor(wp.zeros(3, device="cuda:0"))
+    for take in (
+        wp.array,
+        wp.from_dlpack,
+        lambda t: wp.array(t, copy=False),
+        lambda t: wp.launch(twice, dim=3, inputs=[t], device="cuda:0"),
+        wp.zeros(3, device="cuda:0").assign,
+    ):
+        with pytest.raises(HealdError) as caught:
+            take(tensor)
+        assert caught.value.codes == ("H0711",)
+        assert "t.resolve_neg()" in str(caught.value)
 
 
 def test_nothing_of_ours_is_drawn_into_a_graph_of_others(
