@@ -52,13 +52,28 @@ def is_on_gpu(data: Any) -> bool:
     """Does an object of another library say that it lies on a GPU?"""
     if data is None or isinstance(data, np.ndarray) or hasattr(type(data), "element_type"):
         return False
-    return _interface(data) is not None
+    try:
+        return _interface(data) is not None
+    except TypingError:
+        return True
 
 
 def _interface(data: Any) -> Any:
+    """What an object says of its memory; None where it says nothing.
+
+    Raises:
+        TypingError: it is on a GPU and does not tell, as torch of types that the interface lacks
+            and of tensors that record gradients (H0712).
+    """
     if not hasattr(type(data), "__cuda_array_interface__"):
         return None
-    return getattr(data, "__cuda_array_interface__", None)
+    try:
+        return getattr(data, "__cuda_array_interface__", None)
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        message = f"the {type(data).__name__} does not say what its memory holds"
+        note = Note(f"{type(error).__name__}: {error}")
+        hint = "wp.from_torch and wp.from_dlpack take more types, and t.detach() has no gradients"
+        raise TypingError(Diagnostic("H0712", message, notes=(note,), hint=hint)) from None
 
 
 def adopt(data: Any, element: Element | None) -> ForeignArray:

@@ -421,6 +421,27 @@ def test_the_stream_of_torch_is_asked_for(
     assert used[1:] == [(99, "cuda:0")]
 
 
+@pytest.mark.parametrize("error", [RuntimeError("use detach()"), KeyError("bfloat16")])
+def test_who_does_not_tell_what_memory_holds_is_refused(driver: Fake, error: Exception) -> None:
+    """Torch raises these of tensors that record gradients, and of types without a letter."""
+
+    class Tensor:
+        @property
+        def __cuda_array_interface__(self) -> dict[str, Any]:
+            raise error
+
+    for take in (
+        wp.array,
+        lambda t: wp.array(t, copy=False),
+        lambda t: wp.launch(twice, dim=3, inputs=[t], device="cuda:0"),
+        wp.zeros(3, device="cuda:0").assign,
+    ):
+        with pytest.raises(HealdError) as caught:
+            take(Tensor())
+        assert caught.value.codes == ("H0712",)
+        assert error.args[0] in str(caught.value)
+
+
 def test_a_sign_that_only_torch_knows_is_refused(
     driver: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
