@@ -1,56 +1,74 @@
-"""``--suite gpu``: what launches cost, and kernels against CUDA C and CUB.
+"""``--suite gpu``: what launches cost, and kernels against CUDA C, CUB and warp-lang.
 
 Times of kernels are those of the GPU, by events around some launches one behind the other.  Every
-result is compared with what numpy or the peer makes.
+result is compared with what numpy or the peer makes.  What a peer cannot do is skipped.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import functools
 import statistics
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 import heald as wp
-from benchmarks import gpu_cold
+from benchmarks import gpu_cold, gpu_kernels
 from benchmarks.figures import Figure
-from benchmarks.gpu_peers import MissingError, Peers
+from benchmarks.gpu_peers import Peers, driver_costs
+from benchmarks.gpu_timing import (
+    DEVICE,
+    MissingError,
+    checked,
+    graph_milliseconds,
+    least,
+    milliseconds,
+    most,
+    reference,
+    references,
+    skipped,
+    speed,
+)
+from benchmarks.gpu_warp import Side, warp_here, warp_side
 from heald.runtime.cuda import driver_version
 
-DEVICE = "cuda:0"
 LARGE = {"full": 1 << 28, "quick": 1 << 26, "tiny": 1 << 20}
-WARP_SUM = 0.57
-"""Gelem/s of warp-lang 1.19 for a sum by atomics on an H200 (one run, 2026)."""
 
 
-@wp.kernel
-def add(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float)):
-    """One sum a thread: 12 bytes."""
-    i = wp.tid()
-    c[i] = a[i] + b[i]
+class Others:
+    """The peers, each made where it is first asked for; what is not here says so each time."""
+
+    @functools.cached_property
+    def cuda(self) -> Peers:
+        """CUDA C and CUB."""
+        return Peers()
+
+    @functools.cached_property
+    def warp(self) -> Side:
+        """warp-lang."""
+        return warp_side()
+
+    def versions(self) -> dict[str, str]:
+        """What the figures are taken against, or why not."""
+        found = {}
+        try:
+            found.update(self.cuda.versions)
+        except Exception as error:  # noqa: BLE001 - whatever keeps it from being here
+            found["CUDA C"] = str(error)
+        try:
+            found["warp-lang"] = str(warp_here().__version__)
+        except Exception as error:  # noqa: BLE001 - as above
+            found["warp-lang"] = str(error)
+        return found
 
 
 @wp.kernel(safety="guarded")
 def guarded_add(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float)):
-    """The same with every guard."""
+    """``add`` with every guard."""
     i = wp.tid()
     c[i] = a[i] + b[i]
-
-
-@wp.kernel
-def four(
-    a: wp.array(dtype=float),
-    b: wp.array(dtype=float),
-    c: wp.array(dtype=float),
-    d: wp.array(dtype=float),
-):
-    """Four arrays."""
-    i = wp.tid()
-    d[i] = a[i] + b[i] * c[i]
 
 
 @wp.kernel
@@ -65,28 +83,7 @@ def waves(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     y[i] = wp.sin(x[i]) * wp.exp(x[i])
 
 
-@wp.kernel
-def stencil(u: wp.array(dtype=float, ndim=2), out: wp.array(dtype=float, ndim=2)):
-    """Five points: 8 bytes of memory an element."""
-    i, j = wp.tid()
-    if i > 0 and i < u.shape[0] - 1 and j > 0 and j < u.shape[1] - 1:
-        around = u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]
-        out[i, j] = u[i, j] + 0.1 * (around - 4.0 * u[i, j])
-
-
-def _nbody(p: wp.array(dtype=wp.vec3), f: wp.array(dtype=wp.vec3), n: int):
-    i = wp.tid()
-    x = p[i]
-    total = wp.vec3(0.0, 0.0, 0.0)
-    for j in range(n):
-        d = p[j] - x
-        inv = 1.0 / wp.sqrt(wp.dot(d, d) + 0.01)
-        total += d * (inv * inv * inv)
-    f[i] = total
-
-
-nbody = wp.kernel(_nbody, name="nbody")
-nbody_fast = wp.kernel(_nbody, name="nbody_fast", fast_math=True)
+nbody_fast = wp.kernel(gpu_kernels.all_pairs, name="nbody_fast", fast_math=True)
 
 
 @wp.kernel
@@ -100,16 +97,8 @@ def block_sums(x: wp.array(dtype=wp.vec4), sums: wp.array(dtype=float)):
         sums[wp.block_index()] = y
 
 
-@wp.kernel
-def whole_sum(x: wp.array(dtype=int), out: wp.array(dtype=int)):
-    """Everything to one element; the threads of a warp go together."""
-    wp.atomic_add(out, 0, x[wp.tid()])
-
-
-@wp.kernel(warp_reduce=True)
-def float_sum(x: wp.array(dtype=float), out: wp.array(dtype=float)):
-    """The same for floats, which has to be asked for."""
-    wp.atomic_add(out, 0, x[wp.tid()])
+float_sum_by_warps = wp.kernel(gpu_kernels.add_floats, name="float_sum_by_warps", warp_reduce=True)
+"""Threads of a warp go together, as they always do for integers."""
 
 
 TABLE = wp.constant(np.arange(1024, dtype=np.float32))
@@ -125,186 +114,197 @@ def look_up(x: wp.array(dtype=int), y: wp.array(dtype=float)):
     y[i] = total
 
 
-# -- times -----------------------------------------------------------------------------------------
-
-
-def milliseconds(run: Callable[[], object], repeats: int = 10) -> float:
-    """The median time of a call by events of the GPU."""
-    events = [wp.Event(DEVICE, enable_timing=True) for _ in range(2)]
-    for _ in range(3):
-        run()
-    times = []
-    for _ in range(9):
-        wp.record_event(events[0])
-        for _ in range(repeats):
-            run()
-        wp.record_event(events[1])
-        wp.synchronize_event(events[1])
-        times.append(wp.get_event_elapsed_time(*events) / repeats)
-    return statistics.median(times)
-
-
-def submission(run: Callable[[], object], count: int = 500) -> float:
-    """Microseconds to give a launch to the GPU, in rounds that do not fill its queue."""
-    times = []
-    for _ in range(20):
-        run()
-        wp.synchronize(DEVICE)
-        start = time.perf_counter()
-        for _ in range(count):
-            run()
-        times.append((time.perf_counter() - start) / count)
-    wp.synchronize(DEVICE)
-    return statistics.median(times) * 1e6
-
-
-def graph_milliseconds(kernel: wp.Kernel, inputs: list[object], launches: int = 1000) -> float:
-    """The median time of a captured graph, from its launch to its end."""
-    with wp.ScopedCapture(DEVICE) as capture:
-        for _ in range(launches):
-            wp.launch(kernel, dim=32, inputs=inputs, device=DEVICE)
-    times = []
-    for _ in range(22):
-        wp.synchronize(DEVICE)
-        start = time.perf_counter()
-        wp.capture_launch(capture.graph)
-        wp.synchronize_stream(DEVICE)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[2:]) * 1e3
-
-
-def most(
-    case: str, name: str, value: float, unit: str, limit: float | None, **detail: Any
-) -> Figure:
-    """A figure that is good where it is small."""
-    return Figure(case, name, value, unit, limit, "<=", detail)
-
-
-def least(
-    case: str, name: str, value: float, unit: str, limit: float | None, **detail: Any
-) -> Figure:
-    """A figure that is good where it is large."""
-    return Figure(case, name, value, unit, limit, ">=", detail)
-
-
-def skipped(case: str, name: str, limit: float | None, why: str) -> Figure:
-    """A figure of a peer that is not here."""
-    return Figure(case, name, None, "x", limit, ">=", {}, why)
-
-
 # -- cases -----------------------------------------------------------------------------------------
 
 
-def launches(size: str, peers: Peers | None) -> Iterator[Figure]:
+def launches(size: str, others: Others) -> Iterator[Figure]:
     """Python to the driver, and graphs."""
-    small = [wp.ones(32, dtype=float) for _ in range(4)]
-    for _ in range(4):
-        wp.launch(four, dim=32, inputs=small)
-    wp.synchronize()
-    time_of = submission(lambda: wp.launch(four, dim=32, inputs=small[:3], outputs=small[3:]))
-    yield most("launch", "4 arrays", time_of, "us", 4.2)
-    command = wp.launch(four, dim=32, inputs=small, record_cmd=True)
-    yield most("launch", "recorded, 4 arrays", submission(command.launch), "us", 3.5)
-    yield most("launch", "graph of 1000, 4 arrays", graph_milliseconds(four, [*small]), "ms", 0.6)
-    yield most("launch", "graph of 1000, empty", graph_milliseconds(nothing, [1]), "ms", None)
-    if peers is not None:
-        there = [peers.cupy.asarray(a) for a in small]
-        other = peers.graph_milliseconds("four", (*there, np.int32(32)))
-        yield most("launch", "graph of 1000, CUDA C", other, "ms", None)
+    own, found = Side("heald"), {}
+    ways = (
+        ("4 arrays", Side.submission, "us", 4.2),
+        ("recorded, 4 arrays", Side.resubmission, "us", 3.5),
+        ("graph of 1000, 4 arrays", Side.graph, "ms", 0.6),
+    )
+    for name, way, unit, limit in ways:
+        found[name] = way(own)
+        yield most("launch", name, found[name], unit, limit)
+    yield most("launch", "graph of 1000, empty", graph_milliseconds(nothing, [1]), "ms")
+
+    def by_cupy() -> float:
+        there = [others.cuda.cupy.asarray(a) for a in own.small()]
+        return others.cuda.graph_milliseconds("four", (*there, np.int32(32)))
+
+    yield reference("launch", "graph of 1000, CUDA C", "ms", by_cupy)
+    yield from from_c(found)
+    for name, way, unit, _ in ways:
+        yield reference("launch", f"{name}, warp-lang", unit, lambda: way(others.warp))  # noqa: B023
 
 
-def cold(size: str, peers: Peers | None) -> Iterator[Figure]:
+def from_c(found: dict[str, float]) -> Iterator[Figure]:
+    """Launches by the driver alone, and how much longer ours take."""
+    try:
+        driver = driver_costs(wp.get_device(DEVICE).arch)
+    except Exception as error:  # noqa: BLE001 - as other peers
+        yield skipped("launch", "the driver alone, from C", error)
+        return
+    names = {
+        "the driver alone, from C": ("non_blocking_us", "us"),
+        "the driver alone, blocking stream": ("blocking_us", "us"),
+        "graph of 1000, from C": ("graph_ms", "ms"),
+    }
+    for name, (key, unit) in names.items():
+        yield most("launch", name, driver[key], unit)
+    for name, value in found.items():
+        key, unit = names[
+            "graph of 1000, from C" if "graph" in name else "the driver alone, from C"
+        ]
+        yield most("launch", f"{name} - driver", value - driver[key], unit)
+
+
+def cold(size: str, others: Others) -> Iterator[Figure]:
     """From source to result."""
-    limits = iter((60.0, 800.0, 100.0))
+    limits = {gpu_cold.SMALL: 60.0, gpu_cold.MANY: 800.0, gpu_cold.CACHED: 100.0}
     for name, value in gpu_cold.figures().items():
-        yield most("cold", name.removesuffix(", ms"), value, "ms", next(limits))
+        yield most("cold", name, value, "ms", limits[name])
+    for who, called in (
+        ("nvrtc", "NVRTC"),
+        ("warp", "warp-lang"),
+        ("warp-forward", "warp-lang without backward"),
+    ):
+        yield from references("cold", called, "ms", functools.partial(_cold_peer, who))
 
 
-def streams(size: str, peers: Peers | None) -> Iterator[Figure]:
+def _cold_peer(who: str) -> dict[str, float]:
+    if not gpu_cold.is_here(who):
+        raise MissingError(f"{gpu_cold.PACKAGES[who]} is not installed")
+    return gpu_cold.figures(who)
+
+
+def streams(size: str, others: Others) -> Iterator[Figure]:
     """Memory-bound kernels."""
-    count = LARGE[size]
-    a, b = (wp.full(count, x, dtype=float) for x in (1.5, 2.25))
-    c = wp.zeros(count, dtype=float)
-    plain = milliseconds(lambda: wp.launch(add, dim=count, inputs=[a, b, c]))
-    assert float(c[count - 1]) == 3.75
+    count, own = LARGE[size], Side("heald")
+
+    def rate(side: Side) -> float:
+        return 12 * count / milliseconds(checked(side.add(count), [3.75])) / 1e6
+
+    plain = rate(own)
     limit = 4300.0 if size == "full" else None
-    yield least("stream", "c = a + b", 12 * count / plain / 1e6, "GB/s", limit, ms=plain)
+    yield least("stream", "c = a + b", plain, "GB/s", limit)
+    yield reference("stream", "c = a + b, warp-lang", "GB/s", lambda: rate(others.warp), kind=least)
+    a, b, c = (wp.full(count, x, dtype=float) for x in (1.5, 2.25, 0.0))
     guarded = milliseconds(lambda: wp.launch(guarded_add, dim=count, inputs=[a, b, c]))
-    yield most("stream", "time guarded / proved", guarded / plain, "x", 1.03, ms=guarded)
-    blocks = 4 * wp.get_device(DEVICE).sm_count
-    x, sums = wp.ones(count // 4, dtype=wp.vec4), wp.empty(blocks, dtype=float)
-    summed = milliseconds(lambda: wp.launch(block_sums, dim=256 * blocks, inputs=[x, sums]))
-    assert sums.numpy().sum() == count
+    assert float(c[count - 1]) == 3.75
+    proved = 12 * count / plain / 1e6
+    yield most("stream", "time guarded / proved", guarded / proved, "x", 1.03, ms=guarded)
     copied = milliseconds(lambda: wp.copy(c, a))
-    yield least("stream", "copy (read and write)", 8 * count / copied / 1e6, "GB/s", None)
-    yield least("stream", "sums of blocks", 4 * count / summed / 1e6, "GB/s", None, ms=summed)
-    few = 1 << 22
+    yield least("stream", "copy (read and write)", 8 * count / copied / 1e6, "GB/s")
+    yield from sums_of_blocks(count, others)
+    few = min(1 << 22, count)
     angles = wp.array(np.linspace(-3.0, 3.0, few, dtype=np.float32))
     made = c[:few]
     wave = milliseconds(lambda: wp.launch(waves, dim=few, inputs=[angles, made]))
-    yield least("stream", "sin(x) exp(x)", few / wave / 1e6, "Gelem/s", None)
+    yield least("stream", "sin(x) exp(x)", few / wave / 1e6, "Gelem/s")
 
 
-def stencils(size: str, peers: Peers | None) -> Iterator[Figure]:
+def sums_of_blocks(count: int, others: Others) -> Iterator[Figure]:
+    """A reduction against the fastest way to read as much."""
+    processors = wp.get_device(DEVICE).sm_count
+    blocks = 4 * processors
+    x, sums = wp.ones(count // 4, dtype=wp.vec4), wp.empty(blocks, dtype=float)
+    summed = milliseconds(lambda: wp.launch(block_sums, dim=256 * blocks, inputs=[x, sums]))
+    assert sums.numpy().sum(dtype=np.float64) == count
+    yield least("stream", "sums of blocks", 4 * count / summed / 1e6, "GB/s", ms=summed)
+    times: dict[str, float] = {}
+
+    def read() -> float:
+        times.update(others.cuda.read(count, processors))
+        return min(times.values())
+
+    yield speed("stream", "heald / read bandwidth", summed, read, 0.9)
+    for name, value in times.items():
+        yield least("stream", f"read, {name}", 4 * count / value / 1e6, "GB/s", ms=value)
+
+
+def stencils(size: str, others: Others) -> Iterator[Figure]:
     """A kernel with neighbours."""
     n = 4096 if size != "tiny" else 512
-    u = wp.array(np.random.default_rng(1).random((n, n), dtype=np.float32))
-    out = wp.zeros_like(u)
-    own = milliseconds(lambda: wp.launch(stencil, dim=(n, n), inputs=[u, out]))
-    yield least("stencil", f"{n}^2", 8 * n * n / own / 1e6, "GB/s", None, ms=own)
-    if peers is None:
-        yield skipped("stencil", "heald / CUDA C", 1.0, "CuPy is not here")
-        return
-    there = peers.cupy.zeros((n, n), dtype=np.float32)
-    args = (peers.cupy.asarray(u), there, np.int32(n), np.int32(n))
-    shapes = [(x, y) for x in (32, 64, 128) for y in (2, 4, 8)]
-    grids = [((n // x, n // y), (x, y)) for x, y in shapes]
-    other = peers.best("stencil", grids, args, 10)
-    np.testing.assert_allclose(there.get(), out.numpy(), rtol=1e-5, atol=1e-6)
-    yield least("stencil", "heald / CUDA C", other / own, "x", 1.0, cuda_ms=other)
+    u = np.random.default_rng(1).random((n, n), dtype=np.float32)
+    way = Side("heald").stencil(u)
+    own = milliseconds(way.run)
+    yield least("stencil", f"{n}^2", 8 * n * n / own / 1e6, "GB/s", ms=own)
+
+    def by_cuda() -> float:
+        cupy = others.cuda.cupy
+        there = cupy.zeros((n, n), dtype=np.float32)
+        args = (cupy.asarray(u), there, np.int32(n), np.int32(n))
+        shapes = [(x, y) for x in (32, 64, 128) for y in (2, 4, 8)]
+        grids = [((n // x, n // y), (x, y)) for x, y in shapes]
+        other = others.cuda.best("stencil", grids, args, 10)
+        np.testing.assert_allclose(there.get(), way.result(), rtol=1e-5, atol=1e-6)
+        return other
+
+    def by_warp() -> float:
+        return milliseconds(checked(others.warp.stencil(u), way.result(), 1e-5, 1e-6))
+
+    yield speed("stencil", "heald / CUDA C", own, by_cuda, 1.0)
+    yield speed("stencil", "heald / warp-lang", own, by_warp)
 
 
-def bodies(size: str, peers: Peers | None) -> Iterator[Figure]:
+def bodies(size: str, others: Others) -> Iterator[Figure]:
     """A kernel that computes."""
     n = 65536 if size != "tiny" else 4096
-    p = wp.array(np.random.default_rng(2).random((n, 3), dtype=np.float32), dtype=wp.vec3)
-    for kernel, limit in ((nbody, 0.92), (nbody_fast, 0.9)):
-        f = wp.zeros(n, dtype=wp.vec3)
-        own = milliseconds(lambda: wp.launch(kernel, dim=n, inputs=[p, f, n]), 1)  # noqa: B023
-        yield least(kernel.key, f"{n}", 20 * n * n / own / 1e9, "TFLOP/s", None, ms=own)
-        if peers is None:
-            yield skipped(kernel.key, "heald / CUDA C", limit, "CuPy is not here")
-            continue
-        there = peers.cupy.zeros((n, 3), dtype=np.float32)
-        args = (peers.cupy.asarray(p).view(np.float32), there, np.int32(n))
-        grids = [((n // b,), (b,)) for b in (64, 128, 256)]
-        other = peers.best(kernel.key, grids, args, 1)
-        np.testing.assert_allclose(there.get(), f.numpy(), rtol=2e-3, atol=1e-2)
-        yield least(kernel.key, "heald / CUDA C", other / own, "x", limit, cuda_ms=other)
+    p = np.random.default_rng(2).random((n, 3), dtype=np.float32)
+    for kernel, limit in ((gpu_kernels.nbody, 0.92), (nbody_fast, 0.9)):
+        way = Side("heald").nbody(p, kernel)
+        own = milliseconds(way.run, 1)
+        yield least(kernel.key, f"{n}", 20 * n * n / own / 1e9, "TFLOP/s", ms=own)
+
+        def by_cuda(name: str, made: np.ndarray) -> float:
+            cupy = others.cuda.cupy
+            there = cupy.zeros((n, 3), dtype=np.float32)
+            grids = [((n // b,), (b,)) for b in (64, 128, 256)]
+            other = others.cuda.best(name, grids, (cupy.asarray(p), there, np.int32(n)), 1)
+            np.testing.assert_allclose(there.get(), made, rtol=2e-3, atol=1e-2)
+            return other
+
+        def by_warp(made: np.ndarray) -> float:
+            return milliseconds(checked(others.warp.nbody(p), made, 2e-3, 1e-2), 1)
+
+        made = way.result()
+        by_nvcc = functools.partial(by_cuda, kernel.key, made)
+        yield speed(kernel.key, "heald / CUDA C", own, by_nvcc, limit)
+        yield speed(kernel.key, "heald / warp-lang", own, functools.partial(by_warp, made))
 
 
-def sums(size: str, peers: Peers | None) -> Iterator[Figure]:
+def sums(size: str, others: Others) -> Iterator[Figure]:
     """Everything added to one element."""
     count = min(LARGE[size], 1 << 24)
-    x, out = wp.ones(count, dtype=int), wp.zeros(1, dtype=int)
-    own = milliseconds(lambda: wp.launch(whole_sum, dim=count, inputs=[x, out]))
-    limit = 20 * WARP_SUM if size == "full" else None
-    yield least("sum", "integers, by atomics", count / own / 1e6, "Gelem/s", limit)
-    y, total = wp.ones(count, dtype=float), wp.zeros(1, dtype=float)
-    wp.launch(float_sum, dim=count, inputs=[y, total])
-    assert float(total[0]) == count
-    own = milliseconds(lambda: wp.launch(float_sum, dim=count, inputs=[y, total]))
-    yield least("sum", "floats, warp_reduce=True", count / own / 1e6, "Gelem/s", limit)
-    if peers is not None:
-        given, there = peers.cupy.asarray(y), peers.cupy.zeros(1, dtype=np.float32)
-        args = (given, there, np.int32(count))
-        other = peers.best("total", [((count // 256,), (256,))], args, 2)
-        yield least("sum", "CUDA C, atomicAdd", count / other / 1e6, "Gelem/s", None)
+    limit = None if size == "tiny" else 20.0
+    for name, kind, theirs, kernel in (
+        ("integers, by atomics", np.int32, "int_sum", gpu_kernels.int_sum),
+        ("floats, warp_reduce=True", np.float32, "float_sum", float_sum_by_warps),
+    ):
+        x = np.ones(count, dtype=kind)
+        own = milliseconds(checked(Side("heald").sum(x, kernel), [count]))
+        yield least("sum", name, count / own / 1e6, "Gelem/s", ms=own)
+
+        def by_warp(x: np.ndarray, theirs: str) -> float:
+            return milliseconds(checked(others.warp.sum(x, theirs), [count]), 1)
+
+        peer = functools.partial(by_warp, x, theirs)
+        yield speed("sum", f"heald / warp-lang, {theirs[:-4]}", own, peer, limit)
+
+    def by_cuda() -> float:
+        cupy = others.cuda.cupy
+        args = (cupy.ones(count, np.float32), cupy.zeros(1, np.float32), np.int32(count))
+        return count / others.cuda.best("total", [((count // 256,), (256,))], args, 2) / 1e6
+
+    yield reference("sum", "CUDA C, atomicAdd", "Gelem/s", by_cuda, kind=least)
 
 
-def tables(size: str, peers: Peers | None) -> Iterator[Figure]:
+def tables(size: str, others: Others) -> Iterator[Figure]:
     """A captured table against constant memory: all threads at one place, and each at its own."""
-    n = 1 << 22
+    n = 1 << 22 if size != "tiny" else 1 << 14
     y = wp.zeros(n, dtype=float)
     for where, data in (
         ("one place", np.full(n, 5, dtype=np.int32)),
@@ -312,22 +312,27 @@ def tables(size: str, peers: Peers | None) -> Iterator[Figure]:
     ):
         x = wp.array(data)
         own = milliseconds(lambda: wp.launch(look_up, dim=n, inputs=[x, y]))  # noqa: B023
-        yield least("table", where, 64 * n / own / 1e6, "Glook-ups/s", None, ms=own)
-        if peers is None:
-            continue
-        cp = peers.cupy
-        values = cp.asarray(TABLE.numpy())
-        cp.ndarray(1024, cp.float32, peers.variable("table"))[...] = values
-        there, out = cp.asarray(data), cp.zeros(n, dtype=cp.float32)
-        for name, more in (("constant", ()), ("global", (values,))):
-            grids = [((n // b,), (b,)) for b in (128, 256)]
-            other = peers.best(f"look_up_{name}", grids, (there, out, np.int32(n), *more), 10)
-            np.testing.assert_array_equal(out.get(), y.numpy())
-            label = f"{where}, CUDA C with {name} memory"
-            yield least("table", label, 64 * n / other / 1e6, "Glook-ups/s", None, ms=other)
+        yield least("table", where, 64 * n / own / 1e6, "Glook-ups/s", ms=own)
+        for memory in ("constant", "global"):
+            label = f"{where}, CUDA C with {memory} memory"
+            find = functools.partial(_looked_up, others, memory, data, y.numpy())
+            yield reference("table", label, "Glook-ups/s", find, kind=least)
 
 
-def algorithms(size: str, peers: Peers | None) -> Iterator[Figure]:
+def _looked_up(others: Others, memory: str, data: np.ndarray, expected: np.ndarray) -> float:
+    """Giga-look-ups a second of CUDA C."""
+    cp, n = others.cuda.cupy, len(data)
+    values = cp.asarray(TABLE.numpy())
+    cp.ndarray(1024, cp.float32, others.cuda.variable("table"))[...] = values
+    there, out = cp.asarray(data), cp.zeros(n, dtype=cp.float32)
+    args = (there, out, np.int32(n), *((values,) if memory == "global" else ()))
+    grids = [((n // b,), (b,)) for b in (128, 256)]
+    other = others.cuda.best(f"look_up_{memory}", grids, args, 10)
+    np.testing.assert_array_equal(out.get(), expected)
+    return 64 * n / other / 1e6
+
+
+def algorithms(size: str, others: Others) -> Iterator[Figure]:
     """Scans and sorts against CUB."""
     count = 1 << 22 if size != "tiny" else 1 << 16
     keys = np.random.default_rng(3).integers(0, 1 << 31, count, dtype=np.int32)
@@ -338,32 +343,28 @@ def algorithms(size: str, peers: Peers | None) -> Iterator[Figure]:
     wp.copy(pairs[0], x, count=count)
     sort = milliseconds(lambda: wp.utils.radix_sort_pairs(*pairs, count), 3)
     np.testing.assert_array_equal(pairs[0].numpy()[:count], np.sort(keys))
-    others = {}
-    if peers is not None:
-        cp = peers.cupy
+
+    def by_cub(name: str) -> float:
+        cp = others.cuda.cupy
         given = cp.asarray(keys)
-        others = {
-            "scan": peers.milliseconds(lambda: cp.cumsum(given, dtype=np.int32), 3),
-            "sort": peers.milliseconds(lambda: cp.argsort(given), 3),
+        calls = {
+            "scan": lambda: cp.cumsum(given, dtype=np.int32),
+            "sort": lambda: cp.argsort(given),
         }
+        return others.cuda.milliseconds(calls[name], 3)
+
     for name, own in (("scan", scan), ("sort", sort)):
-        yield least(name, f"{count} int32", count / own / 1e6, "Gelem/s", None, ms=own)
-        if peers is None:
-            yield skipped(name, "heald / CUB", 0.8, "CuPy is not here")
-        else:
-            other = others[name]
-            yield least(name, "heald / CUB", other / own, "x", 0.8, cub_ms=other)
+        yield least(name, f"{count} int32", count / own / 1e6, "Gelem/s", ms=own)
+        yield speed(name, "heald / CUB", own, functools.partial(by_cub, name), 0.8)
 
 
-def particles(size: str, peers: Peers | None) -> Iterator[Figure]:
+def particles(size: str, others: Others) -> Iterator[Figure]:
     """Neighbour search, and the demo."""
     from heald.cli.demos import DEMOS  # noqa: PLC0415 - it loads what draws
 
     demo = DEMOS["sph"]
     count = 100_000 if size != "tiny" else 4_000
     state = demo.make(count, DEVICE)
-    build = milliseconds(lambda: state.grid.build(state.x, state.radius), 3)
-    yield most("sph", f"hash grid of {count}", build, "ms", None)
     for _ in range(5):
         state.step()
     wp.synchronize()
@@ -376,9 +377,24 @@ def particles(size: str, peers: Peers | None) -> Iterator[Figure]:
         times.append((time.perf_counter() - start) * 1e3)
     limit = 18.0 if size == "full" else None
     yield most("sph", f"frame of {demo.steps} steps", statistics.median(times), "ms", limit)
+    places, radius = state.x.numpy(), float(state.radius)
+    build, both = Side("heald").neighbours(places, radius)
+    yield most("sph", f"hash grid of {count}", milliseconds(build.run), "ms")
+    own = milliseconds(both.run)
+    yield most("sph", "hash grid and density", own, "ms")
+
+    def by_warp(whole: bool) -> float:
+        ways, made = others.warp.neighbours(places, radius), both.result()
+        checked(ways[1], made, 1e-4, 1e-4 * float(made.max()))
+        return milliseconds(ways[whole].run)
+
+    yield reference("sph", f"hash grid of {count}, warp-lang", "ms", lambda: by_warp(False))
+    limit = None if size == "tiny" else 2.0
+    name = "heald / warp-lang, grid and density"
+    yield speed("sph", name, own, lambda: by_warp(True), limit)
 
 
-CASES: dict[str, Callable[[str, Peers | None], Iterator[Figure]]] = {
+CASES: dict[str, Callable[[str, Others], Iterator[Figure]]] = {
     "launch": launches,
     "cold": cold,
     "stream": streams,
@@ -400,20 +416,13 @@ def figures(size: str, chosen: list[str], said: dict[str, Any]) -> Iterator[Figu
         "multiprocessors": gpu.sm_count,
         "driver": driver_version(),
     }
-    peers: Peers | None = None
-    try:
-        peers = Peers()
-        said["peers"] = peers.versions
-    except MissingError as error:
-        said["peers"] = {"cupy": str(error)}
-    if importlib.util.find_spec("warp") is None:
-        said["peers"]["warp-lang"] = "skipped: not installed here; its figures are those of one run"
+    others = Others()
+    said["peers"] = others.versions()
     with wp.ScopedDevice(DEVICE):
         for name in chosen or CASES:
             if name not in CASES:
                 raise SystemExit(f"no case {name!r}; the cases are {', '.join(CASES)}")
             try:
-                yield from CASES[name](size, peers)
+                yield from CASES[name](size, others)
             except Exception as error:  # noqa: BLE001 - a GPU is rarely here, so the rest goes on
-                traceback.print_exc()
-                yield skipped(name, "failed", None, f"{type(error).__name__}: {error}"[:200])
+                yield skipped(name, "failed", error)

@@ -1,13 +1,17 @@
 """From source to result on a GPU: a small kernel, thirty at once, thirty from the cache.
 
-    python benchmarks/gpu_cold.py
+    python -m benchmarks.gpu_cold [heald | warp | warp-forward | nvrtc]
 
 Each number is of a process of its own with an empty kernel cache, but the last, whose process finds
 the kernels of the one before.  CUDA has started and a first kernel has run before the clock does.
+warp-lang compiles the same text, with the backward kernels that it makes by default and without;
+NVRTC compiles the same kernels in CUDA C one after the other, through CuPy.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
 import linecache
 import os
@@ -17,38 +21,60 @@ import tempfile
 import time
 from typing import Any
 
-import heald as wp
-
 COUNT = 30
 DEVICE = "cuda:0"
-FILE = "<gpu_cold>"
+N = 1000
+SMALL, MANY, CACHED = (
+    "second kernel, to its result",
+    "30 kernels loaded and launched",
+    "30 kernels from the cache",
+)
+PACKAGES = {"heald": "heald", "warp": "warp", "warp-forward": "warp", "nvrtc": "cupy"}
+"""Who compiles, and the package that it needs."""
+
+FIRST = """
+@wp.kernel
+def first(x: wp.array(dtype=float)):
+    x[wp.tid()] = 1.0
+"""
+FIRST_C = 'extern "C" __global__ void first(float* x) { x[threadIdx.x] = 1.0f; }'
 
 
-def source() -> str:
-    """Thirty kernels, no two alike."""
-    parts = ["import heald as wp\n"]
-    for k in range(COUNT):
-        parts.append(
-            f"""
+def python_source(k: int) -> str:
+    """A kernel that is like no other."""
+    return f"""
 @wp.kernel
 def k{k}(x: wp.array(dtype=float), y: wp.array(dtype=float), n: int):
     i = wp.tid()
-    s = {k}.5
+    s = float({k}.5)
     for j in range({k % 4 + 1}):
         if i + j < n:
             s += x[i + j] * {k + 1}.25
     y[i] = s * s + {k}.0
 """
-        )
-    return "".join(parts)
 
 
-def load() -> dict[str, Any]:
-    """The kernels by name."""
-    text = source()
-    linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
-    names: dict[str, Any] = {"__name__": "gpu_cold_kernels"}
-    exec(compile(text, FILE, "exec"), names)
+def c_source(k: int) -> str:
+    """The same in CUDA C."""
+    return f"""
+extern "C" __global__ void k{k}(const float* __restrict__ x, float* __restrict__ y, int n) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float s = {k}.5f;
+  for (int j = 0; j < {k % 4 + 1}; j++)
+    if (i + j < n) s += x[i + j] * {k + 1}.25f;
+  y[i] = s * s + {k}.0f;
+}}
+"""
+
+
+def load(library: str, text: str, module: str) -> dict[str, Any]:
+    """The kernels of a text by name, as those of a module."""
+    file = f"<{module}>"
+    text = f"import {library} as wp\n{text}"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    names: dict[str, Any] = {"__name__": module}
+    exec(compile(text, file, "exec", dont_inherit=True), names)
     return names
 
 
@@ -58,57 +84,86 @@ def check(k: int, y: Any) -> None:
     assert abs(float(y[0]) - (s * s + k)) < 1e-3 * (s * s + k), (k, y[0])
 
 
-def measure(what: str) -> float:
-    """Milliseconds, in this process."""
-
-    @wp.kernel
-    def first(x: wp.array(dtype=float)):
-        x[wp.tid()] = 1.0
-
-    n = 1000
-    with wp.ScopedDevice(DEVICE):
-        x, y = wp.zeros(n, dtype=float), wp.zeros(n, dtype=float)
-        wp.launch(first, dim=n, inputs=[x])
+def measure(library: str, numbers: list[int], device: str = DEVICE) -> float:
+    """Milliseconds for some of the kernels, in this process, by Heald or by warp-lang."""
+    wp = importlib.import_module(library)
+    with wp.ScopedDevice(device):
+        x, y = wp.zeros(N, dtype=float), wp.zeros(N, dtype=float)
+        wp.launch(load(library, FIRST, "gpu_cold_first")["first"], dim=N, inputs=[x])
         assert x.numpy()[5] == 1.0
-        names = load()
+        text = "".join(map(python_source, numbers))
+        names = load(library, text, "gpu_cold_kernels")
         start = time.perf_counter()
-        if what == "small":
-            wp.launch(names["k7"], dim=n, inputs=[x, y, n])
-            check(7, y.numpy())
-        else:
-            wp.load_module("gpu_cold_kernels")
-            for k in range(COUNT):
-                wp.launch(names[f"k{k}"], dim=n, inputs=[x, y, n])
-            check(COUNT - 1, y.numpy())
+        if len(numbers) > 1:
+            wp.load_module("gpu_cold_kernels", device=device)
+        for k in numbers:
+            wp.launch(names[f"k{k}"], dim=N, inputs=[x, y, N])
+        check(numbers[-1], y.numpy())
         return (time.perf_counter() - start) * 1e3
 
 
-def figures() -> dict[str, float]:
+def measure_c(numbers: list[int]) -> float:
+    """The same by NVRTC."""
+    cupy, np = importlib.import_module("cupy"), importlib.import_module("numpy")
+
+    def compiled(text: str, name: str) -> Any:
+        return cupy.RawModule(code=text, backend="nvrtc").get_function(name)
+
+    x, y = cupy.zeros(N, dtype=np.float32), cupy.zeros(N, dtype=np.float32)
+    compiled(FIRST_C, "first")((1,), (N,), (x,))
+    assert x.get()[5] == 1.0
+    texts = [c_source(k) for k in numbers]
+    start = time.perf_counter()
+    for k, text in zip(numbers, texts, strict=True):
+        compiled(text, f"k{k}")(((N + 255) // 256,), (256,), (x, y, np.int32(N)))
+    check(numbers[-1], y.get())
+    return (time.perf_counter() - start) * 1e3
+
+
+def figures(who: str = "heald") -> dict[str, float]:
     """All numbers, in milliseconds."""
     found = {}
     with tempfile.TemporaryDirectory() as folder:
-        for label, what, cache in (
-            ("second kernel, to its result, ms", "small", "small"),
-            ("30 kernels loaded and launched, ms", "many", "many"),
-            ("30 kernels from the cache, ms", "many", "many"),
-        ):
+        for label, what in ((SMALL, "small"), (MANY, "many"), (CACHED, "many")):
+            if label == CACHED and who == "nvrtc":
+                continue
             environment = {
                 **os.environ,
                 "CUDA_CACHE_DISABLE": "1",  # the driver keeps what it compiles, too
-                "HEALD_CACHE_DIR": os.path.join(folder, cache),
+                "CUPY_CACHE_IN_MEMORY": "1",
+                "HEALD_CACHE_DIR": os.path.join(folder, what),
             }
+            command = [sys.executable, "-m", "benchmarks.gpu_cold", who, what]
             done = subprocess.run(
-                [sys.executable, __file__, what],
-                env=environment, capture_output=True, text=True, check=False,
+                [*command, os.path.join(folder, what)],
+                env=environment, capture_output=True, text=True, check=False, timeout=180,
             )  # fmt: skip
             if done.returncode:
-                raise RuntimeError(done.stderr)
-            found[label] = float(done.stdout)
+                raise RuntimeError((done.stderr or done.stdout)[-1500:])
+            found[label] = float(done.stdout.split()[-1])
     return found
 
 
-if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        print(measure(sys.argv[1]))
+def is_here(who: str) -> bool:
+    """Is the package there that it takes?"""
+    return importlib.util.find_spec(PACKAGES[who]) is not None
+
+
+def main(who: str, what: str = "", cache: str = "") -> None:
+    """Print the numbers of ``who``; as a process of its own, one number."""
+    numbers = [7] if what == "small" else [*range(COUNT)]
+    if not what:
+        print(json.dumps(figures(who), indent=2))
+    elif who == "nvrtc":
+        print(measure_c(numbers))
     else:
-        print(json.dumps(figures(), indent=2))
+        if PACKAGES[who] == "warp":
+            warp: Any = importlib.import_module("warp")
+            warp.config.log_level = warp.LOG_WARNING
+            warp.config.kernel_cache_dir = cache
+            warp.config.enable_backward = who == "warp"
+        print(measure(PACKAGES[who], numbers))
+
+
+if __name__ == "__main__":
+    main(*(sys.argv[1:] or ["heald"]))

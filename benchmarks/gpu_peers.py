@@ -1,14 +1,24 @@
-"""What Heald is measured against on a GPU: kernels in CUDA C, and CUB through CuPy."""
+"""What Heald is measured against on a GPU: kernels in CUDA C, CUB through CuPy, the driver in C."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import json
 import shutil
 import statistics
+import subprocess
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from benchmarks.gpu_timing import MissingError
+
+DRIVER = Path(__file__).parent / "cpp" / "driver.cu"
 OPTIONS = ("-O3", "-std=c++17")
 SOURCE = r"""
 extern "C" {
@@ -63,6 +73,26 @@ __constant__ float table[1024];
 LOOK_UP(look_up_constant, table, NOTHING)
 LOOK_UP(look_up_global, t, ALSO_T)
 
+// Nothing but reading: four loads of 16 bytes under way in each thread.
+__device__ float added(float4 v) { return (v.x + v.y) + (v.z + v.w); }
+__global__ void read_all(const float4* __restrict__ x, float* __restrict__ sums, int n) {
+  int step = gridDim.x * blockDim.x, k = blockIdx.x * blockDim.x + threadIdx.x;
+  float s = 0;
+  for (; k + 3 * step < n; k += 4 * step) {
+    float4 a = x[k], b = x[k + step], c = x[k + 2 * step], d = x[k + 3 * step];
+    s += (added(a) + added(b)) + (added(c) + added(d));
+  }
+  for (; k < n; k += step) s += added(x[k]);
+  __shared__ float warps[32];
+  for (int w = 16; w; w /= 2) s += __shfl_down_sync(~0u, s, w);
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = s;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int w = 1; w < blockDim.x / 32; w++) s += warps[w];
+    sums[blockIdx.x] = s;
+  }
+}
+
 __global__ void four(const float* __restrict__ a, const float* __restrict__ b,
                      const float* __restrict__ c, float* __restrict__ d, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -71,10 +101,6 @@ __global__ void four(const float* __restrict__ a, const float* __restrict__ b,
 
 }
 """
-
-
-class MissingError(RuntimeError):
-    """A peer is not here; its figures are skipped."""
 
 
 class Peers:
@@ -88,7 +114,7 @@ class Peers:
         try:
             self.cupy: Any = importlib.import_module("cupy")
         except ImportError as error:
-            raise MissingError("CuPy is not installed") from error
+            raise MissingError(f"CuPy is not here: {error}") from error
         self.compiler = "nvcc" if shutil.which("nvcc") else "nvrtc"
         options = OPTIONS if self.compiler == "nvcc" else OPTIONS[1:]
         module = self.cupy.RawModule(code=SOURCE, options=options, backend=self.compiler)
@@ -118,7 +144,7 @@ class Peers:
         self,
         name: str,
         launches: list[tuple[tuple[int, ...], tuple[int, ...]]],
-        args: tuple[Any, ...],
+        args: Sequence[Any],
         repeats: int,
     ) -> float:
         """Milliseconds of a kernel of :data:`SOURCE` with the grid and block that suit it best."""
@@ -127,6 +153,30 @@ class Peers:
             self.milliseconds(lambda: kernel(grid, block, args), repeats)  # noqa: B023 - called here
             for grid, block in launches
         )
+
+    def read(self, count: int, processors: int) -> dict[str, float]:
+        """Milliseconds to read so many floats and add them up, by ``read_all`` and by torch."""
+        kernel, x = self.kernel("read_all"), self.cupy.ones(count, dtype=np.float32)
+        found = []
+        for blocks, threads in ((b, t) for b in (2, 4, 8, 16) for t in (256, 512)):
+            sums = self.cupy.zeros(blocks * processors, dtype=np.float32)
+            launch = (len(sums),), (threads,), (x, sums, np.int32(count // 4))
+            kernel(*launch)
+            assert float(sums.get().sum(dtype=np.float64)) == count, (blocks, threads)
+            found.append(self.milliseconds(lambda: kernel(*launch), 10))  # noqa: B023 - called here
+        times = {"CUDA C": min(found)}
+        if importlib.util.find_spec("torch") is not None:
+            try:
+                times["torch.sum"] = self._torch_sum(x)
+            except Exception as error:  # noqa: BLE001 - the other one stands
+                print(f"torch.sum: {type(error).__name__}: {error}")
+        return times
+
+    def _torch_sum(self, x: Any) -> float:
+        torch = importlib.import_module("torch")
+        given = torch.as_tensor(x, device="cuda")
+        assert float(torch.sum(given)) == len(x)
+        return self.milliseconds(lambda: torch.sum(given), 10)
 
     def graph_milliseconds(self, name: str, args: tuple[Any, ...], launches: int = 1000) -> float:
         """The median time of a captured graph of a kernel by one warp, from its launch to its
@@ -145,3 +195,26 @@ class Peers:
             stream.synchronize()
             times.append(time.perf_counter() - start)
         return statistics.median(times[2:]) * 1e3
+
+
+def driver_costs(architecture: int) -> dict[str, float]:
+    """What ``cpp/driver.cu`` prints: launches and a graph without Python.
+
+    Raises:
+        MissingError: there is no nvcc.
+    """
+    compiler = shutil.which("nvcc")
+    if compiler is None:
+        raise MissingError("nvcc is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        program = str(Path(folder) / "driver")
+        flags = [*OPTIONS, f"-arch=sm_{architecture}"]
+        _output([compiler, *flags, "-o", program, str(DRIVER)])
+        return dict(json.loads(_output([program])))
+
+
+def _output(command: list[str]) -> str:
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    if done.returncode:
+        raise RuntimeError(f"{Path(command[0]).name}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout

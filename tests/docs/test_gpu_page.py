@@ -19,7 +19,7 @@ def table(found: dict[str, Any]) -> str:
         limit, verdict = "", figure["verdict"] or ""
         if figure["limit"] is not None:
             limit = f"{figure['sense']} {figure['limit']:g}"
-        shown = f"{figure['value']:.3g} {figure['unit']}"
+        shown = "" if figure["value"] is None else f"{figure['value']:.3g} {figure['unit']}"
         rows.append(f"| {figure['case']}: {figure['name']} | {shown} | {limit} | {verdict} |\n")
     return "".join(rows)
 
