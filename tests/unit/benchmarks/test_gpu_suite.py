@@ -4,6 +4,8 @@ Nothing here looks at a time: what is tested is that every figure comes, that re
 compared, and that a peer that is absent, fails or is wrong costs its own figures only.
 """
 
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,7 +39,7 @@ WARP = {
     "stream": {"c = a + b, warp-lang"},
     "stencil": {"heald / warp-lang"},
     "nbody": {"heald / warp-lang"},
-    "sum": {"heald / warp-lang, int", "heald / warp-lang, float"},
+    "sum": {"heald / warp-lang, int_sum", "heald / warp-lang, float_sum"},
     "sph": {"hash grid of 4000, warp-lang", "heald / warp-lang, grid and density"},
 }
 CUDA = {
@@ -298,6 +300,20 @@ def test_cold_kernels_in_c_have_the_same_numbers():
             assert f"{number}f" in c
         assert f"range({k % 4 + 1})" in python
         assert f"j < {k % 4 + 1};" in c
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
+def test_sources_in_c_compile(tmp_path):
+    path = tmp_path / "kernels.cu"
+    cold = [gpu_cold.FIRST_C, *map(gpu_cold.c_source, range(gpu_cold.COUNT))]
+    path.write_text("".join([gpu_peers.SOURCE, *cold]))
+    compiler = ["nvcc", "-std=c++17", "-arch=sm_90"]
+    for command in (
+        [*compiler, "-cubin", "-o", str(tmp_path / "kernels.cubin"), str(path)],
+        [*compiler, "-o", str(tmp_path / "driver"), str(gpu_peers.DRIVER)],
+    ):
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 def test_peers_say_why_they_are_not_here(monkeypatch):
