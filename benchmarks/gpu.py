@@ -252,14 +252,14 @@ def stencils(size: str, others: Others) -> Iterator[Figure]:
 
 def bodies(size: str, others: Others) -> Iterator[Figure]:
     """A kernel that computes."""
-    n = 65536 if size != "tiny" else 4096
+    n = 65536 if size != "tiny" else 1024
     p = np.random.default_rng(2).random((n, 3), dtype=np.float32)
 
-    def by_cuda(name: str, made: np.ndarray) -> float:
+    def by_cuda(name: str, made: np.ndarray, *flags: str) -> float:
         cupy = others.cuda.cupy
         there = cupy.zeros((n, 3), dtype=np.float32)
         grids = [((n // b,), (b,)) for b in (64, 128, 256)]
-        other = others.cuda.best(name, grids, (cupy.asarray(p), there, np.int32(n)), 1)
+        other = others.cuda.best(name, grids, (cupy.asarray(p), there, np.int32(n)), 1, *flags)
         np.testing.assert_allclose(there.get(), made, rtol=2e-3, atol=1e-2)
         return other
 
@@ -273,6 +273,8 @@ def bodies(size: str, others: Others) -> Iterator[Figure]:
         yield least(kernel.key, f"{n}", 20 * n * n / own / 1e9, "TFLOP/s", ms=own)
         by_nvcc = functools.partial(by_cuda, kernel.key, made)
         yield speed(kernel.key, "heald / CUDA C", own, by_nvcc, limit)
+        flushing = functools.partial(by_nvcc, "-ftz=true")
+        yield speed(kernel.key, "heald / CUDA C -ftz=true", own, flushing)
         if kernel is gpu_kernels.nbody:  # whose text both build with exact roots
             yield speed(kernel.key, "heald / warp-lang", own, functools.partial(by_warp, made))
 
