@@ -80,6 +80,7 @@ def _function(kernel: Kernel, wide: Kernel | None) -> tuple[Any, object]:
         r"add i32 \1, 0",
         text,
     )
+    text = re.sub(r'asm sideeffect "griddepcontrol[^"]*"', 'asm sideeffect ""', text)
     cells = "\n".join(f"@sreg.{name} = internal global i32 0" for name in _REGISTERS)
     code = compile_object(f"{text}\n{cells}\n{_GRID}", host_target())
     (address,), keepalive = load_object(code, ["run_grid"])

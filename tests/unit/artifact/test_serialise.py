@@ -94,6 +94,7 @@ def artifact() -> Artifact:
         work=123_456,
         lanes=Lanes(4, 32),
         grain=64,
+        waits=True,
         blocks=True,
     )
 
