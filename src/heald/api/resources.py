@@ -42,25 +42,29 @@ def register(
     return table_of(device).register(kind, scalars, entries)
 
 
-def update(
-    device: Device,
-    handle: int,
-    scalars: Sequence[np.generic[Any]],
-    arrays: Sequence[array],
-) -> None:
-    """Replace what stands behind a handle.  Launches that are running keep seeing the old content.
+def describe(handle: int, scalars: Sequence[np.generic[Any]], arrays: Sequence[array]) -> Resource:
+    """What may stand behind a handle, for :func:`update`.
 
-    While the current stream of a GPU is captured, that is done whenever the graph runs.
+    Raises:
+        LaunchError: as :func:`register`.
+    """
+    return Resource(handle, tuple(scalars), tuple(_entry(a) for a in arrays))
+
+
+def update(device: Device, content: Resource) -> None:
+    """Replace what stands behind a handle; at once where the same object stands there already.
+
+    Launches that are running keep seeing the old content.  While the current stream of a GPU is
+    captured, that is done whenever the graph runs.
 
     Raises:
         DeviceError: the handle is stale (H0406), or captured launches see the old content (H0811).
     """
     capture = current_stream(device).capture if device.is_cuda else None
-    entries = tuple(_entry(a) for a in arrays)
     if capture is not None:
-        capture.update(Resource(handle, tuple(scalars), entries))
+        capture.update(content)
     else:
-        table_of(device).update(handle, scalars, entries)
+        table_of(device).update(content)
 
 
 def release(device: Device, handle: int) -> None:

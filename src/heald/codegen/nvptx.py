@@ -8,6 +8,9 @@ unless asked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from heald.artifact import Lanes, abi
 from heald.codegen import faults, teams
 from heald.codegen.aliases import Aliases
@@ -35,6 +38,7 @@ from heald.types import parameter_layout
 PARAMETER_BYTES = 32764
 """What the parameters of one kernel may take (PTX 8.1, sm_70)."""
 
+_WHOLE, _OTHER = "heald_whole_warp", "heald_other_warp"
 _ATTRIBUTES = """\
 attributes #0 = { alwaysinline convergent nounwind }
 attributes #1 = { noinline cold nounwind }
@@ -85,25 +89,39 @@ def gpu_text(
     if locations:
         first = len(METADATA) + len(aliases.lines)
         debug = Locations(kernel, first=first, kind="DebugDirectivesOnly")
-    places = None if debug is None else Places(debug, range_=entry, body=BODY)
-    body = Body(kernel, places, gpu=True, aliases=aliases)
+    loops: list[str] = []
+
+    def new_body(name: str) -> Body:
+        places = None if debug is None else Places(debug, range_=entry, body=name)
+        return Body(kernel, places, gpu=True, aliases=aliases, loop_nodes=loops)
+
+    body = new_body(BODY)
+    places = body.locations
     rank, used = launch_rank(kernel), parameter_leaves(kernel)
-    of_entry, of_body, of_call = (
-        ("", "", "") if places is None else (places.of_range(), places.of_body(), places.of_call())
-    )
+    of_entry, of_call = ("", "") if places is None else (places.of_range(), places.of_call())
     block = f"ptr byval([{_block_size(kernel)} x i8]) align 16 {HEADER}"
     lanes = lanes_of(wide)
-    lines = thread_lines(body, teams.begin if shares_block(kernel) else None)
     parts = [
         target.header,
         f"define ptx_kernel void @{entry}({block}){of_entry} {{",
         emit_entry(kernel, rank, used, of_call, lanes, waits=target.can_wait),
         "}",
-        f"define internal void @{BODY}({body_arguments(rank, used)}) #0{of_body} {{",
-        *lines,
-        "}",
-        *body.globals,
     ]
+    arguments = body_arguments(rank, used)
+    if teams.exchanges(kernel):
+        whole = new_body(_WHOLE)
+        parts += _function(
+            _WHOLE, whole, arguments, thread_lines(whole, partial(teams.begin, whole=True))
+        )
+        other = new_body(_OTHER)
+        parts += _function(_OTHER, other, arguments, thread_lines(other, teams.begin))
+        calls = (f"call void @{name}({arguments})" for name in (_WHOLE, _OTHER))
+        parts += _function(BODY, body, arguments, teams.choose(body, *calls))
+        body = whole
+    else:
+        begin = teams.begin if shares_block(kernel) else None
+        parts += _function(BODY, body, arguments, thread_lines(body, begin))
+    parts += body.globals
     if wide is not None and lanes is not None:
         own = None if debug is None else Places(debug, range_=entry, body=LANES_BODY)
         parts += lanes_function(wide, own, aliases, LANES_BODY)
@@ -112,8 +130,13 @@ def gpu_text(
     if body.prints:
         parts.append(print_room(linkage=" internal", scope=DEVICE_SCOPE))
     parts += [_ATTRIBUTES, *METADATA, *aliases.lines, *(debug.lines() if debug else ())]
-    parts += body.loop_nodes
+    parts += loops
     return "\n".join(parts) + "\n"
+
+
+def _function(name: str, body: Body, arguments: str, lines: Sequence[str]) -> list[str]:
+    place = "" if body.locations is None else body.locations.of_body()
+    return [f"define internal void @{name}({arguments}) #0{place} {{", *lines, "}"]
 
 
 def lanes_of(wide: Kernel | None) -> Lanes | None:

@@ -16,7 +16,7 @@ from heald.codegen.memory import from_bits, to_bits
 from heald.codegen.spelling import bits_type
 from heald.codegen.threads import launch_extent
 from heald.diagnostics import InternalError
-from heald.ir import LOOPS, Op, walk
+from heald.ir import LOOPS, Kernel, Op, walk
 from heald.ops.threads import LANE_WIDTH, synchronises_block
 from heald.passes.block_uniformity import (
     BlockUniformity,
@@ -28,14 +28,21 @@ from heald.types import Scalar
 
 _DIMS = 4
 _EVERY = -1
+_INDEX = "call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"
 _SYNC = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
 _SOME = "call i1 @llvm.nvvm.barrier.cta.red.or.aligned.all(i32 0, i1 {})"
 _BALLOT = "call i32 @llvm.nvvm.vote.ballot.sync(i32 {}, i1 {})"
 _FETCH = "call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 {}, i32 {}, i32 {}, i32 31)"
 
 
-def begin(body: Body) -> None:
-    """At the head of a thread: its number in the block, and who is in its warp."""
+def exchanges(kernel: Kernel) -> bool:
+    """Do the lanes of a warp tell each other something?"""
+    return any(op.name in ("shuffle", "vote") for op in walk(kernel.body))
+
+
+def begin(body: Body, *, whole: bool = False) -> None:
+    """At the head of a thread: its number in the block, and who is in its warp: all, or those that
+    the launch has."""
     w = body.writer
     uniformity = analyse_block_uniformity(body.kernel)
     nested = [op for op in walk(body.kernel.body) if op.regions]
@@ -44,9 +51,29 @@ def begin(body: Body) -> None:
         frozenset(op for op in nested if meetings[op] == "warp" and not uniformity.decides(op)),
         {op: _leaving(op, meetings[op], uniformity) for op in nested if op.name in LOOPS},
     )
-    body.index = w.ins("call i32 @llvm.nvvm.read.ptx.sreg.tid.x()")
-    if any(op.name in ("shuffle", "vote") for op in walk(body.kernel.body)):
+    body.index = w.ins(_INDEX)
+    if whole:
+        body.team.mask = str(_EVERY)
+    elif exchanges(body.kernel):
         body.team.mask = _lanes_there(body)
+
+
+def choose(body: Body, whole: str, other: str) -> list[str]:
+    """The instructions of a thread that calls one of two functions, if all lanes are there or not.
+
+    Votes and shuffles of a mask that is known take a fraction of the instructions.
+    """
+    w = body.writer
+    w.start("begin")
+    w.place = "" if body.locations is None else body.locations.at(body.kernel.span)
+    body.index = w.ins(_INDEX)
+    every = w.ins(f"icmp eq i32 {_lanes_there(body)}, {_EVERY}")
+    w.branch(every, "every", "some", likely=True)
+    for label, call in (("every", whole), ("some", other)):
+        w.start(label)
+        w.do(call)
+        w.do("ret void")
+    return w.lines
 
 
 def _leaving(op: Op, meeting: str, uniformity: BlockUniformity) -> str:

@@ -14,7 +14,7 @@ METADATA = (
 )
 """Nodes that every module has; debug metadata is numbered after them."""
 _LIKELY = ", !prof !0"
-UNROLL = "llvm.loop.unroll.count"
+UNROLL = "llvm.loop.unroll"
 """Text that has it goes through LLVM's unroller."""
 INVARIANT = ", !invariant.load !1"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import heald as wp
 from heald.api import resources
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.library.hash_grid import KIND, cell_of
+from heald.runtime import Resource
 from heald.utils import blocks
 
 _MAX_CELLS = 1 << 28
@@ -69,34 +71,81 @@ def _sort_by_cell(
 
 
 @wp.kernel
-def _find_starts(cells: wp.array(dtype=wp.uint32), starts: wp.array(dtype=int)) -> None:
-    """How many points lie in cells before each one; ``cells`` are sorted."""
-    c = wp.tid()
-    low = 0
-    high = cells.shape[0]
-    while low < high:
-        middle = low + (high - low) // 2
-        if cells[middle] < wp.uint32(c):
-            low = middle + 1
-        else:
-            high = middle
-    starts[c] = low
+def _count_points(
+    points: wp.array(dtype=wp.vec3),
+    dims: wp.vec3i,
+    width: wp.vec3,
+    periodic: int,
+    counts: wp.array(dtype=int),
+    cells: wp.array(dtype=int),
+    places: wp.array(dtype=int),
+) -> None:
+    """The cell of each point, how many points each has, and a place of its own within it."""
+    i = wp.tid()
+    p = points[i]
+    x = cell_of(p.x, width.x, dims.x, periodic)
+    y = cell_of(p.y, width.y, dims.y, periodic)
+    z = cell_of(p.z, width.z, dims.z, periodic)
+    c = (x * dims.y + y) * dims.z + z
+    cells[i] = c
+    if 0 <= c < counts.shape[0]:
+        places[i] = wp.atomic_add(counts, c, 1)
+
+
+@wp.kernel
+def _gather_cells(
+    cells: wp.array(dtype=int),
+    places: wp.array(dtype=int),
+    starts: wp.array(dtype=int),
+    counts: wp.array(dtype=int),
+    found: wp.array(dtype=int),
+) -> None:
+    """The points cell by cell, in whatever order they have come; counts are zeros again."""
+    i = wp.tid()
+    c = cells[i]
+    if 0 <= c < counts.shape[0]:
+        counts[c] = 0
+    if 0 <= c < starts.shape[0]:
+        to = wp.int64(starts[c]) + wp.int64(places[i])
+        if 0 <= to < found.shape[0]:
+            found[to] = i
+
+
+@wp.kernel
+def _order_cells(
+    found: wp.array(dtype=int),
+    cells: wp.array(dtype=int),
+    starts: wp.array(dtype=int),
+    ids: wp.array(dtype=int),
+) -> None:
+    """The points of each cell ascending: each goes behind those of its cell that are less.
+
+    That looks at as many pairs as a query of every point does in one of its cells.
+    """
+    i = found[wp.tid()]
+    if 0 <= i < cells.shape[0]:
+        c = cells[i]
+        if 0 <= c < starts.shape[0] - 1:
+            before = 0
+            for k in range(wp.max(starts[c], 0), wp.min(starts[c + 1], found.shape[0])):
+                if found[k] < i:
+                    before += 1
+            to = wp.int64(starts[c]) + wp.int64(before)
+            if 0 <= to < ids.shape[0]:
+                ids[to] = i
 
 
 class _Room:
-    """Memory of a GPU that builds of as many points share."""
+    """Memory of a GPU that builds of as many points share; counts are zeros between them."""
 
     def __init__(self, count: int, cells: int, device: Any) -> None:
         self.count = count
-        self.keys = _both(count, wp.uint32, device)
-        self.ids = _both(count, wp.int32, device)
+        self.cells, self.places, self.found, self.ids = (
+            wp.empty(count, dtype=wp.int32, device=device) for _ in range(4)
+        )
+        self.counts = wp.zeros(cells + 1, dtype=wp.int32, device=device)
         self.starts = wp.empty(cells + 1, dtype=wp.int32, device=device)
-        self.sorter = blocks.Sorter(max(count, 1), device)
-
-
-def _both(count: int, dtype: Any, device: Any) -> tuple[wp.array, wp.array]:
-    first, second = (wp.empty(count, dtype=dtype, device=device) for _ in range(2))
-    return first, second
+        self.scanner = blocks.Scanner(cells + 1, wp.int32, device)
 
 
 class HashGrid:
@@ -142,6 +191,8 @@ class HashGrid:
         self._count = 0
         self._handle: int | None = None
         self._room: _Room | None = None
+        self._shape: tuple[list[float], list[Any]] | None = None
+        self._shown: tuple[list[float], tuple[wp.array, wp.array], Resource] | None = None
 
     @property
     def id(self) -> int:
@@ -198,7 +249,7 @@ class HashGrid:
             np.cumsum(np.bincount(numbers, minlength=cells), out=starts.numpy()[1:-1])
         else:
             wp.launch(_sort_by_cell, dim=1, inputs=[keys, starts, ids], device=self.device)
-        self._register(width, [starts[:-1], ids])
+        self._register(width, (starts[:-1], ids))
 
     def _check(self, points: wp.array) -> None:
         if not isinstance(points, wp.array) or points.ndim != 1 or points.dtype is not wp.vec3:
@@ -218,39 +269,47 @@ class HashGrid:
             )
 
     def _build_on_gpu(self, points: wp.array, width: Sequence[float]) -> None:
-        """The same by kernels: cells are sorted by as many bits as their numbers have."""
+        """By a counting sort, whose order atomics leave open within a cell, so it is made after."""
         count, cells = len(points), math.prod(self.dims)
-        if self._room is None or self._room.count != count:
-            self._room = _Room(count, cells, self.device)
-        keys, ids, starts = self._room.keys, self._room.ids, self._room.starts
-        found = 0
-        if count:
-            wp.launch(
-                _number_cells,
-                dim=count,
-                inputs=[points, *self._layout(width), keys[0], ids[0]],
-                device=self.device,
-            )
-            found = self._room.sorter.run(keys, ids, (cells - 1).bit_length())
-        wp.launch(_find_starts, dim=cells + 1, inputs=[keys[found], starts], device=self.device)
-        self._register(width, [starts, ids[found]])
+        room = self._room
+        if room is None or room.count != count:
+            self._room = room = _Room(count, cells, self.device)
+        counts, starts = room.counts, room.starts
+        inputs = [points, *self._layout(width), counts, room.cells, room.places]
+        wp.launch(_count_points, dim=count, inputs=inputs, device=self.device)
+        room.scanner.run(counts, starts, inclusive=False)
+        inputs = [room.cells, room.places, starts, counts, room.found]
+        wp.launch(_gather_cells, dim=count, inputs=inputs, device=self.device)
+        inputs = [room.found, room.cells, starts, room.ids]
+        wp.launch(_order_cells, dim=count, inputs=inputs, device=self.device)
+        self._register(width, (starts, room.ids))
 
     def _layout(self, width: Sequence[float]) -> list[Any]:
-        return [wp.vec3i(*self.dims), wp.vec3(*width), int(self.periodic is not None)]
+        """What kernels take that find the cell of a point."""
+        known = self._shape
+        if known is None or known[0] != width:
+            layout = [wp.vec3i(*self.dims), wp.vec3(*width), int(self.periodic is not None)]
+            self._shape = known = (list(width), layout)
+        return known[1]
 
-    def _register(self, width: Sequence[float], arrays: Sequence[wp.array]) -> None:
+    def _register(self, width: Sequence[float], arrays: tuple[wp.array, wp.array]) -> None:
         """Show kernels the starts of cells and the points cell by cell."""
+        self._count = len(arrays[1])
+        shown = self._shown
+        if shown is not None and shown[0] == width and all(map(is_, shown[1], arrays)):
+            resources.update(self.device, shown[2])
+            return
         scalars = [
             *(np.int32(d) for d in self.dims),
             *(np.float32(w) for w in width),
             np.int32(self.periodic is not None),
         ]
-        self._count = len(arrays[1])
         if self._handle is None:
             self._handle = resources.register(self.device, KIND, scalars, arrays)
             weakref.finalize(self, resources.release, self.device, self._handle)
-        else:
-            resources.update(self.device, self._handle, scalars, arrays)
+        content = resources.describe(self._handle, scalars, arrays)
+        resources.update(self.device, content)
+        self._shown = (list(width), arrays, content)
 
     def __len__(self) -> int:
         """Points in the grid."""

@@ -122,7 +122,7 @@ def _block(x: Scalar, how: Any) -> Scalar:
     block_sync()
     warps = m.lshr(count + 31, int32(5))
     if thread < 32:
-        z = _tree(parts[m.smin(thread, warps - 1)], warps, how)
+        z = _tree(parts[m.select(thread < warps, thread, int32(0))], warps, how)
         if thread == 0:
             whole[0] = z
     block_sync()

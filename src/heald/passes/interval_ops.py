@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from heald.artifact import Symbol
+from heald.artifact.abi import MAX_BLOCK_DIM
 from heald.ir import Op
 from heald.passes.interval_state import State, integer_type
 from heald.passes.interval_terms import Case, Linear, constant, of
@@ -377,9 +378,9 @@ _TRANSFERS: Mapping[str, Transfer] = {
     "launch_dim": _launch_dim,
     "dim": _dim,
     "extract": _extract,
-    "thread_index": _non_negative,
+    "thread_index": _up_to(0, MAX_BLOCK_DIM - 1),
     "block_index": _non_negative,
-    "block_dim": _non_negative,
+    "block_dim": _up_to(1, MAX_BLOCK_DIM),
     "lane": _up_to(0, 31),
     "popcount": _bit_count,
     "clz": _bit_count,

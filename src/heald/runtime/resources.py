@@ -57,7 +57,7 @@ class Resource:
     def is_same(self, other: Resource) -> bool:
         """Do kernels find the same under both?  Both keep their memory alive, so equal addresses
         are the same memory."""
-        return _encode(self) == _encode(other)
+        return self is other or _encode(self) == _encode(other)
 
 
 class Snapshot:
@@ -140,20 +140,19 @@ class ResourceTable:
             self._free.pop()
         return handle
 
-    def update(
-        self, handle: int, scalars: Sequence[np.generic] = (), arrays: Sequence[ResourceArray] = ()
-    ) -> None:
+    def update(self, resource: Resource) -> None:
         """Replace everything behind a live handle, which stays valid.
 
         Raises:
             DeviceError: the handle is stale or foreign (H0406).
         """
-        resource = Resource(handle, tuple(scalars), tuple(arrays))
         with self._locked():
-            index = self._index_of(handle)
+            index = self._index_of(resource.handle)
             if index is None:
-                raise stale(handle)
-            if not resource.is_same(self._snapshot.records[index]):
+                raise stale(resource.handle)
+            if resource.is_same(self._snapshot.records[index]):
+                self._snapshot.records[index] = resource  # so that it is found to be the same soon
+            else:
                 self._put(index, resource)
 
     def release(self, handle: int) -> None:

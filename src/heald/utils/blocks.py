@@ -19,6 +19,8 @@ DIGITS = 1 << DIGIT_BITS
 MOST_TILES = (2**31 - 1) // TILE
 """Tiles whose elements int32 can number."""
 _PADDED = TILE + THREADS
+_ADDED = 4096
+"""Sums of tiles that every tile adds up for itself."""
 _STAGED = 4
 """Bytes of elements of which shared memory holds a tile of keys and one of values."""
 
@@ -34,6 +36,12 @@ def takes_tile(tiles: wp.Int):
 
 
 @wp.func
+def own_thread():
+    """This thread of a whole block, as a number of which the compiler knows the range."""
+    return wp.thread_index() % THREADS
+
+
+@wp.func
 def padded(k: int):
     """Where element ``k`` of a tile lies: neighbours of a column come from different banks."""
     return k + k // ITEMS
@@ -42,52 +50,61 @@ def padded(k: int):
 @wp.kernel
 def _sum_tiles(values: wp.array(dtype=Any), sums: wp.array(dtype=Any)):
     wp.requires(takes_tile(sums.shape[0]))
-    t = wp.thread_index()
-    first = wp.block_index() * TILE
+    t = own_thread()
+    b = wp.block_index()
     total = values.dtype()
     for r in range(ITEMS):
-        k = r * THREADS + t
-        if first + k < values.shape[0]:
-            total += values[first + k]
+        i = b * TILE + r * THREADS + t
+        if 0 <= i < values.shape[0]:
+            total += values[i]
     total = wp.reduce_sum(total)
-    if t == 0:
-        sums[wp.block_index()] = total
+    if t == 0 and b < sums.shape[0]:
+        sums[b] = total
 
 
 @wp.kernel
 def _scan_tiles(
     values: wp.array(dtype=Any),
-    starts: wp.array(dtype=Any),
+    sums: wp.array(dtype=Any),
+    scanned: bool,
     inclusive: bool,
     out: wp.array(dtype=Any),
 ):
-    wp.requires(takes_tile(starts.shape[0]) and values.shape[0] == out.shape[0])
-    t = wp.thread_index()
-    first = wp.block_index() * TILE
+    wp.requires(takes_tile(sums.shape[0]) and values.shape[0] == out.shape[0])
+    t = own_thread()
+    b = wp.block_index()
+    lane, warp = t % WARP, t // WARP
     tile = wp.shared_array(_PADDED, values.dtype)
     warps = wp.shared_array(WARPS, values.dtype)
     for r in range(ITEMS):
         k = r * THREADS + t
+        i = b * TILE + k
         x = values.dtype()
-        if first + k < values.shape[0]:
-            x = values[first + k]
+        if 0 <= i < values.shape[0]:
+            x = values[i]
         tile[padded(k)] = x
-    wp.block_sync()
+    before = values.dtype()
+    if scanned:
+        if t == 0 and b < sums.shape[0]:
+            before = sums[b]
+    else:
+        for k in range(t, wp.min(b, sums.shape[0]), THREADS):
+            before += sums[k]
+    before = wp.reduce_sum(before)
     own = values.dtype()
     for r in range(ITEMS):
         own += tile[padded(t * ITEMS + r)]
     until = own
-    lane = t % WARP
     for k in range(5):
         other = wp.shuffle_up(until, 1 << k)
         if lane >= 1 << k:
             until += other
     if lane == WARP - 1:
-        warps[t // WARP] = until
+        warps[warp] = until
     wp.block_sync()
-    running = starts[wp.block_index()] + (until - own)
+    running = before + (until - own)
     for w in range(WARPS):
-        if w < t // WARP:
+        if w < warp:
             running += warps[w]
     for r in range(ITEMS):
         k = padded(t * ITEMS + r)
@@ -97,34 +114,32 @@ def _scan_tiles(
     wp.block_sync()
     for r in range(ITEMS):
         k = r * THREADS + t
-        if first + k < out.shape[0]:
-            out[first + k] = tile[padded(k)]
+        i = b * TILE + k
+        if 0 <= i < out.shape[0]:
+            out[i] = tile[padded(k)]
 
 
 class Scanner:
     """Running sums of ``count`` integers, again and again with the same room.
 
-    Tiles are summed, their sums are scanned in the same way, and each tile continues where those
-    before it ended (Sengupta, Harris and Garland, "Efficient parallel scan algorithms for GPUs",
-    2008).
+    Tiles are summed, and each tile continues where those before it ended (Sengupta, Harris and
+    Garland, "Efficient parallel scan algorithms for GPUs", 2008): it adds up the sums before it, or
+    where these are many they are scanned in the same way first.
     """
 
     def __init__(self, count: int, dtype: Any, device: Any) -> None:
         self.tiles = -(-count // TILE)
-        self._above: Scanner | None = None
-        if self.tiles == 1:
-            self._starts = wp.zeros(1, dtype=dtype, device=device)
-            return
-        self._starts = wp.empty(self.tiles, dtype=dtype, device=device)
-        self._sums = wp.empty(self.tiles, dtype=dtype, device=device)
-        self._above = Scanner(self.tiles, dtype, device)
+        self._sums = wp.zeros(self.tiles, dtype=dtype, device=device)
+        self._above = Scanner(self.tiles, dtype, device) if self.tiles > _ADDED else None
 
     def run(self, values: wp.array, out: wp.array, inclusive: bool) -> None:
         """Scan ``values`` into ``out``, which may be the same array."""
-        if self._above is not None:
-            _launch(_sum_tiles, self.tiles, values, self._sums)
-            self._above.run(self._sums, self._starts, inclusive=False)
-        _launch(_scan_tiles, self.tiles, values, self._starts, inclusive, out)
+        sums, above = self._sums, self._above
+        if self.tiles > 1:
+            _launch(_sum_tiles, self.tiles, values, sums)
+        if above is not None:
+            above.run(sums, sums, inclusive=False)
+        _launch(_scan_tiles, self.tiles, values, sums, above is not None, inclusive, out)
 
 
 def scan(values: wp.array, out: wp.array, inclusive: bool) -> None:
@@ -167,17 +182,19 @@ def digit_of(key: Any, shift: int):
 @wp.kernel
 def _count_digits(keys: wp.array(dtype=Any), shift: int, counts: wp.array(dtype=int, ndim=2)):
     wp.requires(takes_tile(counts.shape[1]) and counts.shape[0] == DIGITS)
-    t = wp.thread_index()
-    first = wp.block_index() * TILE
+    t = own_thread()
+    b = wp.block_index()
     bins = wp.shared_array(DIGITS, int)
-    bins[t] = 0
+    if wp.thread_index() < DIGITS:
+        bins[wp.thread_index()] = 0
     wp.block_sync()
     for r in range(ITEMS):
-        k = first + r * THREADS + t
-        if k < keys.shape[0]:
-            bins[digit_of(keys[k], shift)] += 1
+        i = b * TILE + r * THREADS + t
+        if 0 <= i < keys.shape[0]:
+            bins[digit_of(keys[i], shift)] += 1
     wp.block_sync()
-    counts[t, wp.block_index()] = bins[t]
+    if t < counts.shape[0] and b < counts.shape[1]:
+        counts[t, b] = bins[t]
 
 
 @wp.func
@@ -194,6 +211,28 @@ def fits(
     return room and tiles and values.shape[0] == count
 
 
+@wp.func
+def rank_in_warp(digit: int, there: bool, seen: wp.array(dtype=int, ndim=2), warp: int):
+    """How many keys with this digit came before in the tile of a warp; they are counted in
+    ``seen``.
+
+    Votes find the threads with equal digits; one of them counts for all.
+    """
+    lane = own_thread() % WARP
+    alike = wp.ballot(there)
+    for b in range(DIGIT_BITS):
+        one = (digit >> b) & 1 == 1
+        ones = wp.ballot(one)
+        alike &= ones if one else ~ones
+    before = (wp.uint32(1) << wp.uint32(lane)) - wp.uint32(1)
+    rank = wp.bit_count(alike & before)
+    found = 0
+    if there and rank == 0:
+        found = wp.atomic_add(seen, warp, digit, wp.bit_count(alike))
+    lowest = wp.bit_count((alike & (wp.uint32(0) - alike)) - wp.uint32(1))
+    return wp.shuffle_idx(found, lowest % WARP) + rank
+
+
 @wp.kernel
 def _move_by_digit(
     keys: wp.array(dtype=Any),
@@ -204,45 +243,38 @@ def _move_by_digit(
     values_out: wp.array(dtype=Any),
 ):
     wp.requires(fits(places, keys.shape[0], values, keys_out, values_out))
-    t = wp.thread_index()
+    t = own_thread()
     lane, warp = t % WARP, t // WARP
     first = wp.block_index() * TILE + warp * (WARP * ITEMS) + lane
     seen = wp.shared_array((WARPS, DIGITS), int)
+    own_keys = wp.zeros(shape=ITEMS, dtype=keys.dtype)
+    for r in range(ITEMS):
+        i = first + r * WARP
+        if 0 <= i < keys.shape[0]:
+            own_keys[r] = keys[i]
     for w in range(WARPS):
         seen[w, t] = 0
     wp.block_sync()
     ranks = wp.zeros(shape=ITEMS, dtype=int)
-    before = (wp.uint32(1) << wp.uint32(lane)) - wp.uint32(1)
     for r in range(ITEMS):
         there = first + r * WARP < keys.shape[0]
-        digit = 0
-        if there:
-            digit = digit_of(keys[first + r * WARP], shift)
-        alike = wp.ballot(there)
-        for b in range(DIGIT_BITS):
-            one = (digit >> b) & 1 == 1
-            ones = wp.ballot(one)
-            alike &= ones if one else ~ones
-        rank = wp.bit_count(alike & before)
-        found = 0
-        if there and rank == 0:
-            found = wp.atomic_add(seen, warp, digit, wp.bit_count(alike))
-        lowest = wp.bit_count((alike & (wp.uint32(0) - alike)) - wp.uint32(1))
-        ranks[r] = wp.shuffle_idx(found, lowest % WARP) + rank
+        ranks[r] = rank_in_warp(digit_of(own_keys[r], shift), there, seen, warp)
     wp.block_sync()
-    place = places[t, wp.block_index()]
+    place = 0
+    if t < places.shape[0] and wp.block_index() < places.shape[1]:
+        place = places[t, wp.block_index()]
     for w in range(WARPS):
         count = seen[w, t]
         seen[w, t] = place
         place += count
     wp.block_sync()
     for r in range(ITEMS):
-        k = first + r * WARP
-        if k < keys.shape[0]:
-            key = keys[k]
-            to = seen[warp, digit_of(key, shift)] + ranks[r]
-            keys_out[to] = key
-            values_out[to] = values[k]
+        i = first + r * WARP
+        if 0 <= i < values.shape[0]:
+            to = seen[warp, digit_of(own_keys[r], shift)] + ranks[r]
+            if 0 <= to < keys_out.shape[0] and to < values_out.shape[0]:
+                keys_out[to] = own_keys[r]
+                values_out[to] = values[i]
 
 
 @wp.kernel
@@ -255,37 +287,28 @@ def _move_by_tile(
     values_out: wp.array(dtype=Any),
 ):
     wp.requires(fits(places, keys.shape[0], values, keys_out, values_out))
-    t = wp.thread_index()
+    t = own_thread()
     lane, warp = t % WARP, t // WARP
-    tile = wp.block_index() * TILE
-    first = warp * (WARP * ITEMS) + lane
-    filled = wp.min(keys.shape[0] - tile, TILE)
+    first = wp.block_index() * TILE
+    own_first = warp * (WARP * ITEMS) + lane
+    filled = wp.min(keys.shape[0] - first, TILE)
     seen = wp.shared_array((WARPS, DIGITS), int)
     totals = wp.shared_array(WARPS, int)
     moves = wp.shared_array(DIGITS, int)
     sorted_keys = wp.shared_array(TILE, keys.dtype)
     sorted_values = wp.shared_array(TILE, values.dtype)
+    own_keys = wp.zeros(shape=ITEMS, dtype=keys.dtype)
+    for r in range(ITEMS):
+        i = first + own_first + r * WARP
+        if 0 <= i < keys.shape[0]:
+            own_keys[r] = keys[i]
     for w in range(WARPS):
         seen[w, t] = 0
     wp.block_sync()
     ranks = wp.zeros(shape=ITEMS, dtype=int)
-    before = (wp.uint32(1) << wp.uint32(lane)) - wp.uint32(1)
     for r in range(ITEMS):
-        there = first + r * WARP < filled
-        digit = 0
-        if there:
-            digit = digit_of(keys[tile + first + r * WARP], shift)
-        alike = wp.ballot(there)
-        for b in range(DIGIT_BITS):
-            one = (digit >> b) & 1 == 1
-            ones = wp.ballot(one)
-            alike &= ones if one else ~ones
-        rank = wp.bit_count(alike & before)
-        found = 0
-        if there and rank == 0:
-            found = wp.atomic_add(seen, warp, digit, wp.bit_count(alike))
-        lowest = wp.bit_count((alike & (wp.uint32(0) - alike)) - wp.uint32(1))
-        ranks[r] = wp.shuffle_idx(found, lowest % WARP) + rank
+        there = own_first + r * WARP < filled
+        ranks[r] = rank_in_warp(digit_of(own_keys[r], shift), there, seen, warp)
     wp.block_sync()
     own = 0
     for w in range(WARPS):
@@ -302,27 +325,28 @@ def _move_by_tile(
     for w in range(WARPS):
         if w < warp:
             start += totals[w]
-    moves[t] = places[t, wp.block_index()] - start
+    if t < places.shape[0] and wp.block_index() < places.shape[1]:
+        moves[t] = places[t, wp.block_index()] - start
     for w in range(WARPS):
         count = seen[w, t]
         seen[w, t] = start
         start += count
     wp.block_sync()
     for r in range(ITEMS):
-        k = first + r * WARP
-        if k < filled:
-            key = keys[tile + k]
-            to = seen[warp, digit_of(key, shift)] + ranks[r]
-            sorted_keys[to] = key
-            sorted_values[to] = values[tile + k]
+        i = first + own_first + r * WARP
+        if 0 <= i < keys.shape[0] and i < values.shape[0]:
+            to = (seen[warp, digit_of(own_keys[r], shift)] + ranks[r]) % TILE
+            sorted_keys[to] = own_keys[r]
+            sorted_values[to] = values[i]
     wp.block_sync()
     for r in range(ITEMS):
         k = r * THREADS + t
         if k < filled:
             key = sorted_keys[k]
             to = moves[digit_of(key, shift)] + k
-            keys_out[to] = key
-            values_out[to] = sorted_values[k]
+            if 0 <= to < keys_out.shape[0] and to < values_out.shape[0]:
+                keys_out[to] = key
+                values_out[to] = sorted_values[k]
 
 
 Pair = tuple[wp.array, wp.array]

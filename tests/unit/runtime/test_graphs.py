@@ -135,12 +135,19 @@ def content(number: int, a: wp.array) -> tuple[list[Any], Sequence[wp.array]]:
     return [np.int32(number)], [a]
 
 
+def put(device: wp.Device, handle: int, *what: Any) -> None:
+    resources.update(device, resources.describe(handle, *what))
+
+
 def test_a_graph_shows_its_kernels_what_it_builds(driver: Noted) -> None:
     """Whatever is built elsewhere meanwhile; and afterwards the others see what it has built."""
     device, one, two, three = wp.get_device("cuda:0"), array(1), array(1, 2), array(1, 2, 3)
     handle = resources.register(device, KIND, *content(1, one))
     graphs = [
-        capture(lambda x=x, k=k: resources.update(device, handle, *content(k, x)), query)
+        capture(
+            lambda x=x, k=k: put(device, handle, *content(k, x)),
+            query,
+        )
         for k, x in ((2, two), (3, three))
     ]
     assert table_of(device).live()[handle & 0xFFFF].scalars == (1,), "nothing has run yet"
@@ -149,7 +156,7 @@ def test_a_graph_shows_its_kernels_what_it_builds(driver: Noted) -> None:
         assert seen(graph.queue, handle) == (k, x.ptr, len(x))
         (found,) = table_of(device).live().values()
         assert (found.scalars, found.arrays[0].extent) == ((k,), len(x))
-    resources.update(device, handle, *content(1, one))
+    put(device, handle, *content(1, one))
     wp.capture_launch(graphs[1])
     assert seen(graphs[1].queue, handle) == (3, three.ptr, 3)
 
@@ -170,35 +177,35 @@ def test_launches_of_a_graph_see_one_content_of_a_resource(driver: Noted) -> Non
     device, a, b = wp.get_device("cuda:0"), array(1), array(2)
     handle = resources.register(device, KIND, *content(1, a))
     with wp.ScopedCapture("cuda:0"):
-        resources.update(device, handle, *content(2, b))
+        put(device, handle, *content(2, b))
         query()
-        resources.update(device, handle, *content(2, b))
+        put(device, handle, *content(2, b))
         other = resources.register(device, KIND, *content(1, a))
         for changed, number, x in ((handle, 3, b), (handle, 2, a), (other, 2, a)):
             with pytest.raises(DeviceError, match="cannot be captured") as caught:
-                resources.update(device, changed, *content(number, x))
+                put(device, changed, *content(number, x))
             assert caught.value.codes == ("H0811",)
         resources.release(device, handle)
         with pytest.raises(DeviceError) as caught:
-            resources.update(device, 77, *content(2, b))
+            put(device, 77, *content(2, b))
         assert caught.value.codes == ("H0406",)
     with wp.ScopedCapture("cuda:0"):  # whatever a graph before has looked at
-        resources.update(device, other, *content(2, a))
+        put(device, other, *content(2, a))
 
 
 def test_what_a_graph_looks_at_before_it_builds_it_is_as_it_was(driver: Noted) -> None:
     """At every launch, since the host may have built something else meanwhile."""
     device, a, b = wp.get_device("cuda:0"), array(1), array(2)
     handle = resources.register(device, KIND, *content(1, a))
-    graph = capture(query, lambda: resources.update(device, handle, *content(1, a)), query)
+    graph = capture(query, lambda: put(device, handle, *content(1, a)), query)
     wp.capture_launch(graph)
-    resources.update(device, handle, *content(2, b))
+    put(device, handle, *content(2, b))
     launches = [name for name, _ in driver.calls].count("cuGraphLaunch")
     with pytest.raises(DeviceError, match="another radius or number of points") as caught:
         wp.capture_launch(graph)
     assert caught.value.codes == ("H0811",)
     assert [name for name, _ in driver.calls].count("cuGraphLaunch") == launches
-    resources.update(device, handle, *content(1, a))
+    put(device, handle, *content(1, a))
     wp.capture_launch(graph)
     assert seen(graph.queue, handle) == (1, a.ptr, 1)
 
@@ -206,7 +213,7 @@ def test_what_a_graph_looks_at_before_it_builds_it_is_as_it_was(driver: Noted) -
 def test_a_graph_runs_without_what_it_built_when_that_is_gone(driver: Noted) -> None:
     device, a = wp.get_device("cuda:0"), array(1)
     handle = resources.register(device, KIND, *content(1, a))
-    graph = capture(lambda: resources.update(device, handle, *content(2, a)))
+    graph = capture(lambda: put(device, handle, *content(2, a)))
     resources.release(device, handle)
     wp.capture_launch(graph)
     assert table_of(device).live() == {}
@@ -219,7 +226,7 @@ def test_new_contents_wait_for_the_graph_on_the_stream_before(driver: Noted) -> 
     one, two = wp.Stream("cuda:0"), wp.Stream("cuda:0")
     wp.capture_launch(graph, one)
     (done,) = [what for name, what in driver.calls[-1:] if name == "cuEventRecord"]
-    resources.update(device, handle, *content(2, a))
+    put(device, handle, *content(2, a))
     driver.calls.clear()
     wp.capture_launch(graph, two)
     assert driver.calls == [

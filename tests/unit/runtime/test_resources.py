@@ -11,7 +11,7 @@ import pytest
 
 from heald.artifact import abi
 from heald.diagnostics import DeviceError, InternalError
-from heald.runtime import CPU, SIM, ResourceArray, ResourceTable, allocate, table_of
+from heald.runtime import CPU, SIM, Resource, ResourceArray, ResourceTable, allocate, table_of
 from heald.runtime import resources as module
 
 
@@ -89,7 +89,7 @@ def test_too_much_for_a_record_is_our_bug():
 def test_updates_replace_everything_behind_the_same_handle():
     table = ResourceTable(2)
     handle = table.register(3, [np.int32(5), np.int32(6)], [array()])
-    table.update(handle, [np.int32(9)])
+    table.update(Resource(handle, (np.int32(9),), ()))
     data = record(table, handle)
     assert struct.unpack_from("<Qqq", data) == (handle, 9, 0)
     assert data[abi.RESOURCE_ARRAYS :] == bytes(abi.RESOURCE_SIZE - abi.RESOURCE_ARRAYS)
@@ -123,7 +123,7 @@ def test_stale_and_foreign_handles():
     table.release(handle)
     assert table.look_up(handle) is None
     with pytest.raises(DeviceError) as caught:
-        table.update(handle)
+        table.update(Resource(handle, (), ()))
     assert caught.value.codes == ("H0406",)
 
 
@@ -164,7 +164,7 @@ def test_the_table_keeps_arrays_alive_until_release():
     del owner
     gc.collect()
     assert gone() is not None
-    table.update(handle, [np.int32(1)])
+    table.update(Resource(handle, (np.int32(1),), ()))
     gc.collect()
     assert gone() is None
 
@@ -181,7 +181,7 @@ def test_a_running_launch_sees_the_table_as_it_was():
     del owner
     held = table.hold()
     before = bytes(held.memory.buffer)
-    table.update(handle, [np.int32(2)])
+    table.update(Resource(handle, (np.int32(2),), ()))
     table.register(2)
     table.release(handle)
     gc.collect()
@@ -227,7 +227,7 @@ def test_many_threads():
                 held = table.hold()
                 at = (handle & 0xFFFFFFFF) * abi.RESOURCE_SIZE
                 words = struct.unpack_from("<Qq", held.memory.buffer.data, at)
-                table.update(handle, [np.int64(-n)])
+                table.update(Resource(handle, (np.int64(-n),), ()))
                 assert words == (handle, n)
                 assert struct.unpack_from("<Qq", held.memory.buffer.data, at) == words
                 table.let_go(held)

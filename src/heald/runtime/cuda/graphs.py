@@ -209,7 +209,7 @@ class Graph:
                 message += "points by now before it builds it"
                 hint = "build it as it was before the capture, or capture the graph again"
                 raise DeviceError(Diagnostic("H0811", message, hint=hint))
-            table.update(handle, found.scalars, found.arrays)
+            table.update(found)
         if not queue.has_resources:
             return
         held = table.hold()
