@@ -243,7 +243,10 @@ def trip_count(body: Body, lo: str, hi: str, step: str, known: int | None) -> st
         size = w.ins(f"call i64 @llvm.abs.i64(i64 {step}, i1 false)")
         magnitude = w.ins(f"call i64 @llvm.umax.i64(i64 {size}, i64 1)")
     if magnitude != "1":
-        whole = w.ins(f"udiv i64 {w.ins(f'sub i64 {distance}, 1')}, {magnitude}")
+        less = w.ins(f"sub i64 {distance}, 1")
+        if w.gpu and known is None:  # which divides a number that is no distance slowly
+            less = w.ins(f"select i1 {goes}, i64 {less}, i64 0")
+        whole = w.quotient(less, magnitude)
         distance = w.ins(f"add i64 {whole}, 1")
     return w.ins(f"select i1 {goes}, i64 {distance}, i64 0")
 

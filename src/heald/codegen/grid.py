@@ -71,6 +71,7 @@ class _Entry:
         waits: bool,
     ) -> None:
         self.w = Writer()
+        self.w.gpu = True
         self.kernel, self.rank, self.used = kernel, rank, used
         self.call_place, self.lanes, self.waits = call_place, lanes, waits
         tids = [op.result.type for op in walk(kernel.body) if op.name == "tid"]
@@ -164,7 +165,11 @@ class _Entry:
         """Coordinates of a number that counts row-major over extents."""
         w, place = self.w, []
         for extent in reversed(extents[1:]):
-            quotient = w.ins(f"udiv {self.kind} {number}, {extent}")
+            quotient = (
+                w.ins(f"udiv i32 {number}, {extent}")
+                if self.is_narrow
+                else w.quotient(number, extent)
+            )
             whole = w.ins(f"mul {self.kind} {quotient}, {extent}")
             place.append(w.ins(f"sub {self.kind} {number}, {whole}"))
             number = quotient
@@ -220,11 +225,13 @@ class _Entry:
             total = w.ins(f"mul i64 {total}, {launch_extent(axis)}")
         self._enter(w.ins(f"icmp ult i64 {thread}, {total}"), "thread.find")
         w.start("thread.find")
-        number = w.ins(f"udiv i64 {thread}, {rest}") if rank else thread
+        number = w.quotient(thread, rest) if rank else thread
         place: list[str] = []
         for axis in range(rank - 1, 0, -1):
-            place.append(self._fitted(w.ins(f"urem i64 {number}, {launch_extent(axis)}")))
-            number = w.ins(f"udiv i64 {number}, {launch_extent(axis)}")
+            above = w.quotient(number, launch_extent(axis))
+            whole = w.ins(f"mul i64 {above}, {launch_extent(axis)}")
+            place.append(self._fitted(w.ins(f"sub i64 {number}, {whole}")))
+            number = above
         if rank:
             place.append(self._fitted(number))
         self.ways.append(_Way(w.block, thread, place[::-1]))

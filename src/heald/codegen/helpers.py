@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heald.artifact import abi
+from heald.codegen.writer import QUOTIENT
 
 MAX_RANK = 4
 
@@ -192,3 +193,50 @@ define half @__truncsfhf2(float %x) nounwind {
   ret half %result
 }
 """
+
+_ROLLED = (1 << 20) - 2
+"""Number of a metadata node: between those of places and those of loops."""
+GPU_QUOTIENT = f"""\
+define internal i64 @{QUOTIENT}(i64 %n, i64 %d) #0 {{
+entry:
+  %both = or i64 %n, %d
+  %short = icmp ult i64 %both, {1 << 32}
+  br i1 %short, label %words, label %long, !prof !0
+words:
+  %n.word = trunc i64 %n to i32
+  %d.word = trunc i64 %d to i32
+  %q.word = udiv i32 %n.word, %d.word
+  %q.short = zext i32 %q.word to i64
+  br label %done
+long:
+  %n.zeros = call i64 @llvm.ctlz.i64(i64 %n, i1 false)
+  %d.zeros = call i64 @llvm.ctlz.i64(i64 %d, i1 false)
+  %longer = icmp ugt i64 %n.zeros, %d.zeros
+  br i1 %longer, label %done, label %begin
+begin:
+  %places = sub i64 %d.zeros, %n.zeros
+  %highest = shl i64 %d, %places
+  br label %bit
+bit:
+  %place = phi i64 [ %places, %begin ], [ %place.next, %bit ]
+  %part = phi i64 [ %highest, %begin ], [ %part.next, %bit ]
+  %left = phi i64 [ %n, %begin ], [ %left.next, %bit ]
+  %q = phi i64 [ 0, %begin ], [ %q.next, %bit ]
+  %fits = icmp uge i64 %left, %part
+  %less = sub i64 %left, %part
+  %left.next = select i1 %fits, i64 %less, i64 %left
+  %q.twice = shl i64 %q, 1
+  %one = zext i1 %fits to i64
+  %q.next = or i64 %q.twice, %one
+  %part.next = lshr i64 %part, 1
+  %place.next = sub i64 %place, 1
+  %more = icmp ne i64 %place, 0
+  br i1 %more, label %bit, label %done, !llvm.loop !{_ROLLED}
+done:
+  %result = phi i64 [ %q.short, %words ], [ 0, %long ], [ %q.next, %bit ]
+  ret i64 %result
+}}
+!{_ROLLED} = distinct !{{!{_ROLLED}, !{_ROLLED + 1}}}
+!{_ROLLED + 1} = !{{!"llvm.loop.unroll.disable"}}
+"""
+"""Long division, bit by bit of the quotient, where not both numbers have 32 bits."""

@@ -23,7 +23,7 @@ from heald.codegen.body import (
 from heald.codegen.compile import assembly
 from heald.codegen.emit import thread_lines
 from heald.codegen.grid import LANES_BODY, emit_entry
-from heald.codegen.helpers import print_room
+from heald.codegen.helpers import GPU_QUOTIENT, print_room
 from heald.codegen.locations import Locations, Places
 from heald.codegen.ranges import BODY, body_arguments
 from heald.codegen.target import Target, cuda_target
@@ -125,6 +125,7 @@ def gpu_text(
     if wide is not None and lanes is not None:
         own = None if debug is None else Places(debug, range_=entry, body=LANES_BODY)
         parts += lanes_function(wide, own, aliases, LANES_BODY)
+    parts.append(GPU_QUOTIENT)
     if body.checked:
         parts.append(faults.GPU_HELPER)
     if body.prints:

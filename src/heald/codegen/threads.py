@@ -44,11 +44,11 @@ def emit_block_place(body: Body, op: Op) -> None:
         if op.name == "lane":
             number = w.ins(f"and i32 {number}, {_LANE_MASK}")
     elif op.name == "block_index":
-        number = w.ins(f"udiv i64 {THREAD}, {size}")
+        number = w.quotient(THREAD, size)
         if op.result.type is i32:
             number = w.ins(f"trunc i64 {number} to i32")
     else:
-        number = w.ins(f"trunc i64 {w.ins(f'urem i64 {THREAD}, {size}')} to i32")
+        number = w.ins(f"trunc i64 {w.remainder(THREAD, size)} to i32")
         if op.name == "lane":
             number = w.ins(f"and i32 {number}, {_LANE_MASK}")
     body.names[op.result] = (number,)

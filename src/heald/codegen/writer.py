@@ -17,6 +17,8 @@ _LIKELY = ", !prof !0"
 UNROLL = "llvm.loop.unroll"
 """Text that has it goes through LLVM's unroller."""
 INVARIANT = ", !invariant.load !1"
+QUOTIENT = "heald_quotient"
+"""Divides on GPUs; see ``helpers``."""
 
 
 _DIVIDE, _ONE = "div.full.f32", splat(f32, 1.0, 1)
@@ -69,6 +71,23 @@ class Writer:
     def divide(self, how: str, t: Scalar, lhs: str, rhs: str) -> str:
         """``sdiv``, ``srem``, ``udiv`` or ``urem`` of operands for which it is defined."""
         return self.ins(f"{how} {self.type(t)} {lhs}, {rhs}")
+
+    def quotient(self, lhs: str, rhs: str) -> str:
+        """The quotient of two u64, of which the second is not 0.
+
+        On GPUs without the call that 64-bit division is there: NVIDIA's linker keeps nothing in
+        uniform registers in a kernel that has one, and loads what each access of memory needs anew.
+        """
+        if self.gpu and not rhs.isdigit():
+            return self.ins(f"call i64 @{QUOTIENT}(i64 {lhs}, i64 {rhs})")
+        return self.ins(f"udiv i64 {lhs}, {rhs}")
+
+    def remainder(self, lhs: str, rhs: str) -> str:
+        """What :meth:`quotient` leaves."""
+        if not self.gpu or rhs.isdigit():
+            return self.ins(f"urem i64 {lhs}, {rhs}")
+        whole = self.ins(f"mul i64 {self.quotient(lhs, rhs)}, {rhs}")
+        return self.ins(f"sub i64 {lhs}, {whole}")
 
     def approximate(self, instruction: str, value: str, *operands: str) -> str:
         """An instruction of PTX on float32 operands, or ``value`` where the target is no GPU."""
