@@ -5,14 +5,18 @@ import difflib
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import hypothesis
 import pytest
 
 from heald.config import config as settings
+from heald.runtime import cuda
+from heald.runtime.cuda import driver as cuda_driver
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE_DIR = pytest.StashKey[str]()
@@ -122,6 +126,17 @@ def has_gpu() -> bool:
         and driver.cuDeviceGetCount(ctypes.byref(count)) == 0
         and count.value > 0
     )
+
+
+@pytest.fixture
+def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make this a machine without CUDA driver: no library has its name, and none was found yet."""
+    monkeypatch.setattr(cuda_driver, "_LIBRARIES", ())
+    for found in (cuda_driver.driver, cuda.discover):
+        anew = cache(found.__wrapped__)
+        for name, module in list(sys.modules.items()):
+            if name.startswith("heald.") and vars(module).get(found.__name__) is found:
+                monkeypatch.setattr(module, found.__name__, anew)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -13,10 +13,8 @@ from errors.everyday.checks import refused
 from unit.runtime.test_cuda import start
 
 import heald as wp
-from heald.runtime.cuda import discover
 
 GPU = "cuda:0"
-no_gpu = pytest.mark.skipif(bool(discover().gpus), reason="there is a GPU")
 
 
 @wp.kernel
@@ -26,13 +24,13 @@ def shifted(a: wp.array(dtype=float), out: wp.array(dtype=float)):
     out[i] = a[i + 1]
 
 
-@no_gpu
+@pytest.mark.usefixtures("no_driver")
 def test_no_driver() -> None:
     with refused("H0806", "no CUDA device", remedy="device='cpu'"):
         wp.zeros(3, dtype=float, device=GPU)
 
 
-@no_gpu
+@pytest.mark.usefixtures("no_driver")
 def test_pinned_memory_without_a_gpu() -> None:
     with refused("H0806", "no CUDA device", remedy="device='cpu'"):
         wp.zeros(3, dtype=float, device="cpu", pinned=True)

@@ -10,6 +10,7 @@ from heald.api.devices import (
     ScopedDevice,
     ScopedTimer,
     get_cuda_device_count,
+    get_cuda_devices,
     get_device,
     get_devices,
     get_preferred_device,
@@ -29,7 +30,8 @@ def _restore():
     set_device("cpu")
 
 
-def test_what_devices_there_are():
+@pytest.mark.usefixtures("no_driver")
+def test_what_devices_there_are_without_a_gpu():
     assert get_devices() == ["cpu", "sim"]
     assert get_preferred_device() == "cpu"
     assert is_cpu_available()
@@ -37,6 +39,18 @@ def test_what_devices_there_are():
     assert get_cuda_device_count() == 0
     assert is_device_available(SIM)
     assert not is_device_available(Device("cuda:0", "a GPU", "cuda"))
+
+
+@pytest.mark.gpu
+def test_what_devices_there_are_with_a_gpu():
+    number = get_cuda_device_count()
+    assert number > 0
+    gpus = [f"cuda:{n}" for n in range(number)]
+    assert get_devices() == ["cpu", "sim", *gpus]
+    assert get_cuda_devices() == gpus
+    assert get_preferred_device() == "cuda:0"
+    assert is_cuda_available()
+    assert is_device_available(get_device("cuda:0"))
 
 
 def test_a_scope_sets_and_restores_the_device():

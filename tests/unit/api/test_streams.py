@@ -9,7 +9,6 @@ import pytest
 import heald as wp
 from heald.diagnostics import DeviceError, LaunchError
 from heald.runtime import get_device
-from heald.runtime.cuda import discover
 
 HOSTS = ("cpu", "sim")
 OF_GPUS: dict[str, Callable[[str], object]] = {
@@ -84,7 +83,7 @@ def test_a_stream_is_a_stream() -> None:
         wp.synchronize(5)
 
 
-@pytest.mark.skipif(bool(discover().gpus), reason="there is a GPU")
+@pytest.mark.usefixtures("no_driver")
 def test_pinned_memory_needs_a_gpu() -> None:
     for make in (
         lambda: wp.zeros(3, device="cpu", pinned=True),

@@ -33,9 +33,7 @@ def check(name: str) -> Check:
 
 
 @pytest.fixture
-def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = DeviceError(Diagnostic("H0806", "no CUDA device: this machine has no CUDA driver"))
-    monkeypatch.setattr(doctor_checks, "discover", lambda: Discovery((), problem))
+def no_gpu(monkeypatch: pytest.MonkeyPatch, no_driver: None) -> None:
     monkeypatch.setattr(doctor_checks, "nvidia_cards", lambda: 0)
 
 

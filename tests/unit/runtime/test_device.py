@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from heald.diagnostics import DeviceError, Diagnostic
+from heald.diagnostics import DeviceError
 from heald.runtime import (
     CPU,
     SIM,
@@ -86,9 +86,8 @@ def test_a_name_like_nothing_lists_the_devices():
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "cuda:3"])
-def test_cuda_says_what_is_missing(name, monkeypatch):
-    problem = DeviceError(Diagnostic("H0806", "no CUDA device: this machine has no CUDA driver"))
-    monkeypatch.setattr(cuda, "discover", lambda: Discovery((), problem))
+@pytest.mark.usefixtures("no_driver")
+def test_cuda_says_what_is_missing(name):
     with pytest.raises(DeviceError, match="no CUDA driver") as caught:
         get_device(name)
     assert caught.value.codes == ("H0806",)
