@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from meaning.running import Left, _left, copied
 
-from heald.artifact import abi
+from heald.artifact import Artifact, abi
 from heald.codegen import build, cuda_target, host_target
 from heald.codegen.compile import compile_object
 from heald.codegen.jit import load_object
@@ -60,7 +60,8 @@ done:
 
 
 @cache
-def _function(kernel: Kernel, wide: Kernel | None) -> tuple[Any, object]:
+def _function(kernel: Kernel, wide: Kernel | None) -> tuple[Any, Artifact, object]:
+    """What runs the code, the record that a GPU is given, and what must stay alive."""
     target = cuda_target(ARCH)
     text = gpu_text(kernel, entry="kernel", target=target, wide=wide, locations=False)
     text = text.replace(target.header, host_target().header)
@@ -85,7 +86,7 @@ def _function(kernel: Kernel, wide: Kernel | None) -> tuple[Any, object]:
     code = compile_object(f"{text}\n{cells}\n{_GRID}", host_target())
     (address,), keepalive = load_object(code, ["run_grid"])
     how = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32)
-    return how(address), keepalive
+    return how(address), build(kernel, target, wide=wide), keepalive
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,7 @@ def execute(
     grid: Grid = Grid(),
 ) -> Left | None:
     """What a launch leaves in memory, and its fault; None where threads cannot take lanes in it."""
-    run, _ = _function(kernel, wide)
-    artifact = build(kernel, cuda_target(ARCH), wide=wide)
+    run, artifact, _ = _function(kernel, wide)
     threads = prod(dims)
     if grid.lanes:
         threads = 0 if artifact.lanes is None else artifact.lanes.grid(dims, artifact.rank)

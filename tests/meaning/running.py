@@ -13,8 +13,8 @@ import numpy as np
 from meaning.oracle import Arr, Thread, World
 from meaning.values import Composite, Number, cast
 
-from heald.artifact import Fault, Symbol
-from heald.codegen import build, host_target, load
+from heald.artifact import Artifact, Fault, Symbol
+from heald.codegen import LoadedCode, build, host_target, load
 from heald.interp import ArrayView, Outcome, run
 from heald.interp.memory import c_strides
 from heald.ir import Kernel
@@ -207,6 +207,18 @@ def interpret(
     return _left(kernel, own, fault, outcome.printed)
 
 
+Code = tuple[Artifact, LoadedCode]
+
+
+def machine_code(
+    kernel: Kernel, *, wide: Kernel | None = None, blocks: Kernel | None = None
+) -> Code:
+    """The code of a kernel; ``kernel`` is what the scalar generator takes, ``wide`` that of
+    vectors, and ``blocks`` that of phases where threads of a block meet."""
+    artifact = build(kernel, host_target(), wide=wide, blocks=blocks)
+    return artifact, load(artifact)
+
+
 def execute(
     kernel: Kernel,
     dims: Sequence[int],
@@ -214,13 +226,12 @@ def execute(
     *,
     wide: Kernel | None = None,
     blocks: Kernel | None = None,
+    code: Code | None = None,
     place: Place = np.copy,
     **options: Any,
 ) -> Left:
-    """By machine code; ``kernel`` is what the scalar generator takes, ``wide`` that of vectors, and
-    ``blocks`` that of phases where threads of a block meet."""
-    artifact = build(kernel, host_target(), wide=wide, blocks=blocks)
-    code = load(artifact)
+    """By machine code: that of the kernel in these forms, unless it has been made before."""
+    artifact, loaded = code or machine_code(kernel, wide=wide, blocks=blocks)
     own = copied(args, {}, place)
     words: list[Any] = []
     for a in own:
@@ -230,7 +241,7 @@ def execute(
             else:
                 words.append(x)
     packed = packer_of(artifact).pack(words)
-    outcome = launch(code.address, artifact, packed, tuple(dims), **options)
+    outcome = launch(loaded.address, artifact, packed, tuple(dims), **options)
     return _left(kernel, own, outcome.fault, outcome.printed.records)
 
 

@@ -30,7 +30,7 @@ def forms(case: Case) -> Iterator[tuple[str, Kernel, Kernel]]:
     """Each variant that fits the launch: its name, its scalar form and its coarsened one."""
     front = run_pipeline(case.kernel, FRONT, check=True)
     for name, guarded in variants(front, case.dims, case.args):
-        for unit, apart in ((False, is_apart(case)), (is_dense(case), False)):
+        for unit, apart in dict.fromkeys([(False, is_apart(case)), (is_dense(case), False)]):
             kernel = assume_unit(guarded) if unit else guarded
             kernel = assume_apart(kernel) if apart else kernel
             scalar = run_pipeline(kernel, SCALAR_CPU, check=True)

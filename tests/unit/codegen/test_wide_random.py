@@ -10,7 +10,15 @@ from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from strategies import kernels
 from unit.codegen.harness import compiled
-from unit.codegen.test_random import SEEDS, Memory, argument, as_carrier, bytes_after, number
+from unit.codegen.test_random import (
+    SEEDS,
+    Memory,
+    argument,
+    as_carrier,
+    bytes_after,
+    copied,
+    number,
+)
 from unit.codegen.widening import launch, widen
 from unit.passes.structured import structured_kernel
 
@@ -90,7 +98,8 @@ def compare(kernel: Kernel, way: Way) -> None:
         unit=way.unit,
         apart=way.apart,
     )
-    expected, found, pruned = (way.arguments(kernel, dims) for _ in range(3))
+    expected = way.arguments(kernel, dims)
+    found, pruned = copied(expected), copied(expected)
     fault = interpret(forms.scalar, dims, expected)
     # What the widened form drops as dead may have been all that faulted.
     assume(interpret(forms.wide, dims, pruned) == fault)

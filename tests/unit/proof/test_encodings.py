@@ -60,15 +60,15 @@ def equals(e: Any, t: Scalar, term: Term, bits: int) -> Term:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_encoding_gives_the_reference_and_nothing_else(case: Case, kind: str) -> None:
     e = encoding_of(kind)
-    for k, row in enumerate(rows(case, 5)):
+    symbols = [e.unknown(t, "x") for t in case.sources]
+    found = e.encode(case.op, *symbols)
+    solver = Solver(e.terms, exact=True)  # one for all rows: making it costs more than they do
+    for row in rows(case, 5):
         if case.op.name in DIVISIONS and row[1] == 0:
             continue  # a fault: what comes after is not judged
-        solver = Solver(e.terms, exact=True)
-        symbols = [e.unknown(t, f"x{k}") for t in case.sources]
         known = [
             equals(e, t, x, bits) for t, x, bits in zip(case.sources, symbols, row, strict=True)
         ]
-        found = e.encode(case.op, *symbols)
         expected = REFERENCE[case.op.name](case.op, *row)
         right = equals(e, case.target, found, expected)
         assert solver.check([*known, right]).status == "sat", row
@@ -90,8 +90,10 @@ def test_constants_fold_to_the_reference(case: Case, kind: str) -> None:
         ]
         found = e.encode(case.op, *terms)
         expected = REFERENCE[case.op.name](case.op, *row)
-        solver = Solver(e.terms, exact=True)
         right = equals(e, case.target, found, expected)
+        if right is e.terms.true:
+            continue  # there is nothing left to ask
+        solver = Solver(e.terms, exact=True)
         assert solver.check([right]).status == "sat", row
         if case.op.name not in OPAQUE and not e.approximated:
             assert solver.check([e.terms.negate(right)]).status == "unsat", row
