@@ -156,8 +156,13 @@ def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
                 monkeypatch.setattr(module, found.__name__, anew)
 
 
+LONGEST = "test_the_page_lists_every_kernel_of_heald"
+"""A minute in one process: it begins first, or one worker might wait for it at the end."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip ``gpu`` tests where there is none; leave ``nightly`` ones out unless they are named."""
+    items.sort(key=lambda item: item.name != LONGEST)
     if "nightly" not in config.option.markexpr:
         late = [item for item in items if item.get_closest_marker("nightly")]
         if late:
