@@ -173,6 +173,52 @@ def test_torch_keeps_memory_until_our_work_has_ended() -> None:
     assert all((y.numpy() == 2).all() for y in results)
 
 
+def test_torch_waits_for_our_work() -> None:
+    """However it takes an array, and before the memory is used again."""
+    torch = pytest.importorskip("torch")
+    size, side = 1 << 20, torch.cuda.Stream()
+    ways = {
+        "to_torch": wp.to_torch,
+        "from_dlpack": torch.from_dlpack,
+        "as_tensor": lambda a: torch.as_tensor(a, device="cuda"),
+    }
+    for name, take in ways.items():
+        for stream in (wp.get_stream(GPU), wp.Stream(GPU)):
+            totals = []
+            for _ in range(10):
+                with torch.cuda.stream(side), wp.ScopedStream(stream):
+                    x = wp.full(size, -7.0, device=GPU)
+                    wp.launch(steps, dim=size, inputs=[x, 3000], device=GPU)
+                    t = take(x)
+                    for _ in range(20):
+                        t = t * 1.0
+                    totals.append((t == 2.0).sum())
+                    del t, x
+                    wp.full(size, -1.0, device=GPU)
+            torch.cuda.synchronize()
+            assert [int(total) for total in totals] == [size] * 10, (name, stream)
+
+
+def test_tensors_outlive_streams_of_ours() -> None:
+    torch = pytest.importorskip("torch")
+    side = torch.cuda.Stream()
+    for _ in range(3):
+        with torch.cuda.stream(side):
+            t = torch.zeros(1 << 16, device="cuda")
+            stream = wp.Stream(GPU)
+            wp.launch(twice, dim=1 << 16, inputs=[t], stream=stream)
+            del stream
+            del t
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+
+
+def test_torch_is_refused_what_it_has_no_layout_for() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(BufferError, match="negative strides"):
+        torch.from_dlpack(wp.zeros(4, device=GPU)[::-1])
+
+
 def test_work_of_torch_comes_first() -> None:
     """On a stream that does not wait for others by itself."""
     torch = pytest.importorskip("torch")
@@ -204,6 +250,8 @@ def test_cupy() -> None:
     there = wp.array(x, device="cpu")
     assert there.numpy().tolist() == [[0, 2, 4], [6, 8, 10]]
     assert wp.array(x.T, copy=False).numpy().tolist() == [[0, 6], [2, 8], [4, 10]]
+    for take in (wp.from_dlpack, lambda x: wp.array(x, copy=False)):
+        assert take(x[::-1, ::2]).numpy().tolist() == [[6, 10], [0, 4]]
 
 
 def test_numba() -> None:

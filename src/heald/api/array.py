@@ -39,7 +39,8 @@ from heald.api.device_memory import (
     settle,
     write_bytes,
 )
-from heald.api.foreign import ForeignArray, adopt, is_on_gpu, let_wait
+from heald.api.foreign import ForeignArray, adopt, is_on_gpu
+from heald.api.foreign_streams import let_wait
 from heald.api.indexing import find_view, key_text
 from heald.api.scalars import describe, is_number
 from heald.api.struct import make_value, spell, take_leaves

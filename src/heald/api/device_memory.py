@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from heald.api.foreign_streams import let_torch_wait
 from heald.runtime import Device, allocate, byte_span, contiguous_strides
 from heald.runtime import cuda as gpu
 from heald.types import numpy_dtype
@@ -183,6 +184,7 @@ def cuda_interface(
     ready when what the current stream was given so far is done."""
     stream = gpu.current_stream(device)
     gpu.raise_pending(stream)
+    let_torch_wait(device)  # it does not look at ``stream``
     t = numpy_dtype(element)
     shape, strides = layout
     inner = contiguous_strides(t.shape, t.base.itemsize)

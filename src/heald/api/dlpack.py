@@ -8,7 +8,6 @@ capsule is set right on the way out and in.  The layout of a capsule is that of 
 from __future__ import annotations
 
 import ctypes
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +22,11 @@ from heald.api.foreign import (
     CUDA_MANAGED,
     ForeignArray,
     make_capsule,
+    refuse_negative,
     refuse_other_sign,
     take_capsule,
 )
+from heald.api.foreign_streams import loaded_torch, stream_of_tensor
 from heald.api.scalars import describe
 from heald.api.struct import spell
 from heald.diagnostics import Diagnostic, LaunchError, Note, TypingError
@@ -77,13 +78,15 @@ def export(a: array, options: dict[str, Any]) -> Any:
     """A capsule of an array, the axes of vectors and matrices last.
 
     Raises:
-        BufferError: structs, and what numpy refuses: another device, memory that must not be
-            written for somebody who does not ask for a version of DLPack that can say so.
+        BufferError: structs, negative strides, and what numpy refuses: another device, memory that
+            must not be written for somebody who does not ask for a version of DLPack that can say
+            so.
     """
     if a.device.is_cuda:
         return _export_from_gpu(a, **options)
     if isinstance(a.element_type, Struct):
         raise BufferError(f"DLPack has no type for the struct {spell(a.element_type)}")
+    refuse_negative(a.shape, a.strides)
     try:
         capsule = a.carriers().__dlpack__(**options)
     except ValueError as error:  # numpy before 2.4, of another device
@@ -159,7 +162,9 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
             )
         )
     if header.device_type in (CUDA, CUDA_MANAGED):
-        return make_foreign(take_capsule(capsule, element))
+        taken = take_capsule(capsule, element)
+        stream_of_tensor(source, taken.device)  # torch hears of ours; it has made ours wait
+        return make_foreign(taken)
     if header.device_type not in _HOST_KINDS:
         raise _other_device((header.device_type, header.device_id))
     is_bfloat = header.code == _BFLOAT and header.bits == bf16.bits and header.lanes == 1
@@ -179,7 +184,7 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
 def _pin(source: Any) -> None:
     """Keep torch from freeing memory that we share, as ``t.resize_()`` does to those who have it
     by DLPack; for a storage that numpy shares torch refuses."""
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     if torch is not None and isinstance(source, torch.Tensor):
         torch.empty(0, dtype=torch.uint8).set_(source.untyped_storage()).numpy()
 

@@ -8,28 +8,34 @@ are those of the CUDA array interface, version 3, and of DLPack 1.
 from __future__ import annotations
 
 import ctypes
-import sys
 import weakref
 from dataclasses import dataclass, replace
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from heald.api.array_input import check_rank
 from heald.api.casting import scalar_of
+from heald.api.foreign_streams import (
+    known_stream,
+    let_wait,
+    loaded_torch,
+    stream_of_tensor,
+    torch_stream,
+    wait_for,
+)
 from heald.api.struct import spell
 from heald.diagnostics import DeviceError, Diagnostic, LaunchError, Note, TypingError
-from heald.runtime import Device, contiguous_strides, get_device
-from heald.runtime.cuda import Event, Stream, current_stream, gpu_of, raise_pending
+from heald.runtime import Device, byte_span, contiguous_strides, get_device
+from heald.runtime.cuda import gpu_of
 from heald.types import BY_NAME, Scalar, Struct, leaves, numpy_dtype, size_of
 from heald.types.descriptors import Element
 
 CUDA, CUDA_MANAGED = 2, 13
 """Device types of DLPack."""
-_NO_STREAM = (None, 0)
-_LEGACY = 1
-"""The handle of the legacy stream of CUDA, which is never captured."""
 _DEVICE_ORDINAL = 9
+_BEYOND = 1 << 63
 _FLAG_READ_ONLY = 1
 _CODES = {"i": 0, "u": 1, "f": 2, "bf": 4, "b": 6}
 
@@ -81,20 +87,23 @@ def adopt(data: Any, element: Element | None) -> ForeignArray:
 
     Raises:
         TypingError: a type that Heald does not have, or another one than ``element`` (H0712).
-        LaunchError: its memory holds its numbers with another sign (H0711).
+        LaunchError: its memory holds its numbers with another sign, or it says that they lie where
+            no memory is (H0711).
         DeviceError: it is on no GPU of this process (H0801).
     """
     refuse_other_sign(data)
     said = _interface(data)
     try:
         dtype = np.dtype(said["typestr"])
-        ptr, read_only = int(said["data"][0]), bool(said["data"][1])
-        shape = tuple(int(n) for n in said["shape"])
+        ptr, read_only = index(said["data"][0]), bool(said["data"][1])
+        shape = tuple(index(n) for n in said["shape"])
         strides = said.get("strides")
         steps = contiguous_strides(shape, dtype.itemsize)
         if strides is not None:
-            steps = tuple(int(step) for step, _ in zip(strides, shape, strict=True))
-        stream = said.get("stream")
+            steps = tuple(index(step) for step, _ in zip(strides, shape, strict=True))
+        stream = index(said.get("stream") or 0)
+        if not 0 <= stream < 2 * _BEYOND:
+            raise ValueError(f"{stream} is no stream")
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise TypingError(
             Diagnostic(
@@ -106,12 +115,15 @@ def adopt(data: Any, element: Element | None) -> ForeignArray:
     scalar = scalar_of(dtype)
     if scalar is None or not dtype.isnative:
         raise TypingError(Diagnostic("H0712", f"Heald has no type for {said['typestr']!r}"))
+    if said.get("mask") is not None:
+        raise _misfit("the memory has a mask, and elements of arrays all have a value")
+    _check_layout(ptr, shape, steps, dtype.itemsize)
     device = _device_of(ptr) if ptr else _first_gpu()
-    stream = _torch_stream(data, device) if stream in _NO_STREAM else int(stream)
-    if stream is not None:
-        _wait_for(device, stream)
+    theirs = stream or stream_of_tensor(data, device)
+    if theirs is not None:
+        wait_for(device, theirs)
     found = fold(scalar, element, ptr, (shape, steps), device, data, read_only)
-    return replace(found, stream=stream)
+    return replace(found, stream=theirs)
 
 
 def refuse_other_sign(data: Any) -> None:
@@ -121,27 +133,10 @@ def refuse_other_sign(data: Any) -> None:
     Raises:
         LaunchError: H0711.
     """
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     if torch is not None and isinstance(data, torch.Tensor) and data.is_neg():
         message = "the memory of the tensor holds its numbers with another sign"
         raise LaunchError(Diagnostic("H0711", message, hint="copy it first, t.resolve_neg()"))
-
-
-def _torch_stream(data: Any, device: Device) -> int | None:
-    """The stream on which torch works with a tensor, of which the interface says nothing; None
-    where CUDA orders it with ours.
-
-    Torch is told of ours, so that it does not use the memory again before our work has ended.
-    """
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(data, torch.Tensor):
-        return None
-    ours = current_stream(device)
-    theirs: int = torch.cuda.current_stream(data.device).cuda_stream or _LEGACY
-    if theirs == ours.cuda_stream or (theirs == _LEGACY and not ours.is_foreign):
-        return None
-    data.record_stream(torch.cuda.ExternalStream(ours.cuda_stream, device=data.device))
-    return theirs
 
 
 def fold(
@@ -176,6 +171,23 @@ def fold(
     return ForeignArray(wanted, ptr, outer, steps, device, owner, read_only)
 
 
+def _check_layout(
+    ptr: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> None:
+    """Refuse a layout that no memory has: bounds checks go by what it says.
+
+    Raises:
+        LaunchError: H0711.
+    """
+    fits = all(0 <= n < _BEYOND for n in shape) and all(-_BEYOND <= n < _BEYOND for n in strides)
+    if fits and 0 not in shape:
+        low, high = byte_span(shape, strides, itemsize)
+        fits = ptr + low > 0 and ptr + high < _BEYOND
+    if not (fits and 0 <= ptr < _BEYOND):
+        message = f"no memory of a GPU has address {ptr:#x}, shape {shape} and strides {strides}"
+        raise LaunchError(Diagnostic("H0711", message))
+
+
 def _misfit(message: str) -> TypingError:
     hint = "convert it first, in the library that it comes from"
     return TypingError(Diagnostic("H0712", message, hint=hint))
@@ -192,54 +204,6 @@ def _device_of(ptr: int) -> Device:
         which, place = ctypes.c_int(_DEVICE_ORDINAL), ctypes.c_uint64(ptr)
         call("cuPointerGetAttribute", ctypes.byref(ordinal), which, place)
     return get_device(f"cuda:{ordinal.value}")
-
-
-def _wait_for(device: Device, stream: int) -> None:
-    """Let the current stream wait for what another library gave to a stream of its own."""
-    ours = current_stream(device)
-    if stream == ours.cuda_stream:
-        return
-    ours.refuse_capture("waiting for a stream of another library")
-    _refuse_captured(ours, stream)
-    event = Event(device)
-    with ours.gpu.active() as call:
-        call("cuEventRecord", ctypes.c_void_p(event.cuda_event), ctypes.c_void_p(stream))
-    ours.wait_event(event)
-
-
-def _refuse_captured(ours: Stream, stream: int) -> None:
-    """Raise where another library captures its stream: an event would draw ours into its graph.
-
-    Raises:
-        DeviceError: H0811.
-    """
-    state = ctypes.c_int()
-    if stream != _LEGACY:
-        with ours.gpu.active() as call:
-            call("cuStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(state))
-    if state.value:
-        message = "another library captures the stream of this array into a graph, and we would "
-        message += "work on a stream that is no part of it"
-        hint = (
-            "work on its stream: with wp.ScopedStream(wp.Stream(device, cuda_stream=handle)), or "
-        )
-        hint += "wp.stream_from_torch() for torch"
-        raise DeviceError(Diagnostic("H0811", message, hint=hint))
-
-
-def let_wait(device: Device, stream: int | None) -> None:
-    """Let a stream of another library wait for what our current stream was given; -1 for none, None
-    for the legacy stream."""
-    ours = current_stream(device)
-    if stream == -1 or stream == ours.cuda_stream:
-        return
-    ours.refuse_capture("sharing an array")
-    _refuse_captured(ours, stream or _LEGACY)
-    raise_pending(ours)
-    handle, event = ctypes.c_void_p(stream or _LEGACY), ours.record_event()
-    with ours.gpu.active() as call:
-        mark = ctypes.c_void_p(event.cuda_event)
-        call("cuStreamWaitEvent", handle, mark, ctypes.c_uint(0))
 
 
 # ------------------------------------------------------------------------------------------ DLPack
@@ -318,6 +282,7 @@ def take_capsule(capsule: Any, element: Element | None) -> ForeignArray:
 
     Raises:
         TypingError: a type that Heald does not have, or another one than ``element`` (H0712).
+        LaunchError: it lies where no memory is (H0711).
         DeviceError: a GPU that is not one of this process (H0801).
     """
     name = next(name for name in _KINDS if _is_valid(id(capsule), name))
@@ -330,9 +295,11 @@ def take_capsule(capsule: Any, element: Element | None) -> ForeignArray:
     shape = tuple(tensor.shape[: tensor.ndim])
     steps = contiguous_strides(shape, size)
     if tensor.strides:
-        steps = tuple(size * step for step in tensor.strides[: tensor.ndim])
+        # As in C: CuPy 14 divides the bytes of a negative stride as an unsigned number.
+        steps = tuple(ctypes.c_int64(size * n).value for n in tensor.strides[: tensor.ndim])
     read_only = name == b"dltensor_versioned" and bool(made.flags & _FLAG_READ_ONLY)
     place = (tensor.data or 0) + tensor.byte_offset
+    _check_layout(place, shape, steps, size)
     fold(scalar, element, place, (shape, steps), device, None, read_only)  # before it is used up
     owner = _Taken(managed, made.deleter)
     _rename(capsule, ctypes.addressof(_USED[name]))
@@ -368,21 +335,36 @@ _DELETER = _Deleter(_drop)
 _DESTRUCTOR = _Destructor(_drop_capsule)
 
 
+def refuse_negative(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+    """Refuse a layout that torch has none for: versions up to 2.11 end the process at its capsule.
+
+    Raises:
+        BufferError: a stride is negative.
+    """
+    if any(step < 0 for extent, step in zip(shape, strides, strict=True) if extent > 1):
+        message = f"DLPack: not everybody takes negative strides, and this array has {strides}"
+        raise BufferError(message + "; share a.contiguous()")
+
+
 def make_capsule(
     memory: ForeignArray, stream: int | None, max_version: tuple[int, int] | None
 ) -> Any:
     """A DLPack capsule of memory of a GPU, the axes of vectors and matrices last.
 
     Raises:
-        BufferError: structs, and read-only memory for somebody who cannot be told.
+        BufferError: structs, negative strides, and read-only memory for somebody who cannot be
+            told.
     """
     if isinstance(memory.element, Struct):
         raise BufferError(f"DLPack has no type for the struct {spell(memory.element)}")
+    refuse_negative(memory.shape, memory.strides)
     name = b"dltensor_versioned" if max_version and max_version[0] >= 1 else b"dltensor"
     if memory.read_only and name == b"dltensor":
         raise BufferError("read-only memory needs DLPack 1")
     try:
         let_wait(memory.device, stream)
+        if stream is not None and stream == torch_stream(memory.device):
+            known_stream(memory.device, stream)
     except DeviceError as error:
         raise BufferError(str(error)) from error
     scalar = leaves(memory.element)[0]

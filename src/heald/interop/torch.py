@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import heald as wp
+from heald.api.foreign_streams import LEGACY, known_stream, lent_stream
 from heald.diagnostics import DeviceError, Diagnostic, LaunchError, TypingError
 
 _TYPES = {
@@ -140,12 +141,7 @@ def from_torch(
     scalar = dtype_from_torch(t.dtype)
     values = t.detach()
     if values.is_cuda:
-        there = wp.from_dlpack(values, dtype)
-        ours = wp.get_stream(there.device)
-        if ours.cuda_stream != torch.cuda.current_stream(values.device).cuda_stream:
-            # So that torch does not use the memory again before our work has ended.
-            values.record_stream(stream_to_torch(ours))
-        return there
+        return wp.from_dlpack(values, dtype)
     if scalar is wp.bfloat16:
         return _bfloat16(values.view(torch.int16).numpy().view(np.uint16), dtype)
     made: wp.array = wp.array(values.numpy(), dtype=dtype, copy=False)
@@ -206,13 +202,8 @@ def stream_from_torch(stream_or_device: Any = None) -> Any:
     stream = stream_or_device
     if not isinstance(stream, torch.cuda.Stream):
         stream = torch.cuda.current_stream(stream_or_device)
-    return _stream(f"cuda:{torch.device(stream.device).index or 0}", stream.cuda_stream or 1)
-
-
-@cache
-def _stream(device: str, handle: int) -> Any:
-    """One object for each stream of torch, which has few and keeps them."""
-    return wp.Stream(device, cuda_stream=handle)
+    device = wp.get_device(f"cuda:{torch.device(stream.device).index or 0}")
+    return known_stream(device, stream.cuda_stream or LEGACY)
 
 
 def stream_to_torch(stream_or_device: Any = None) -> Any:
@@ -221,8 +212,8 @@ def stream_to_torch(stream_or_device: Any = None) -> Any:
     Raises:
         DeviceError: torch is not installed (H0805), or the device is no GPU (H0805).
     """
-    torch = _torch()
+    _torch()
     stream = stream_or_device
     if not isinstance(stream, wp.Stream):
         stream = wp.get_stream(stream_or_device)
-    return torch.cuda.ExternalStream(stream.cuda_stream, device=str(stream.device))
+    return lent_stream(stream)

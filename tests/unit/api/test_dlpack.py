@@ -26,9 +26,9 @@ def test_arrays_pass_through_dlpack(t):
     assert b.list() == a.list()
     b[0] = sample(t, 3)
     assert a[0] == sample(t, 3)
-    part = wp.from_dlpack(a[::-2], dtype=a.dtype)
-    assert part.list() == a[::-2].list()
-    assert part.strides == a[::-2].strides
+    part = wp.from_dlpack(a[1::2], dtype=a.dtype)
+    assert part.list() == a[1::2].list()
+    assert part.strides == a[1::2].strides
 
 
 @pytest.mark.parametrize("t", [t for t in PLAIN if leaves(t)[0] is not bf16], ids=str)

@@ -12,7 +12,7 @@ import pytest
 from fake_cuda import BASE, Fake, fake_gpu
 
 import heald as wp
-from heald.api import command, launch, moving
+from heald.api import command, foreign, launch, moving
 from heald.diagnostics import HealdError
 from heald.runtime.cuda import devices, streams
 from heald.runtime.cuda.devices import Discovery
@@ -194,10 +194,71 @@ def test_arrays_of_other_libraries_are_shared_or_copied(driver: Fake) -> None:
     copied.assign(Foreign(shared))
     assert copied.numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
     assert wp.array(Foreign(a, data=(a.ptr, True)), copy=False).read_only
-    for wrong in ({"typestr": "<c8"}, {"typestr": ">f4"}):
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"typestr": "<c8"}, "H0712"),
+        ({"typestr": ">f4"}, "H0712"),
+        ({"shape": (2.5,)}, "H0712"),
+        ({"stream": "x"}, "H0712"),
+        ({"stream": -7}, "H0712"),
+        ({"mask": object()}, "H0712"),
+        ({"shape": (-1,)}, "H0711"),
+        ({"shape": (1 << 62,)}, "H0711"),
+        ({"shape": (0, 1 << 70), "strides": None}, "H0711"),
+        ({"strides": (1 << 63,)}, "H0711"),
+        ({"strides": (-1 << 62,)}, "H0711"),
+        ({"data": (0, False)}, "H0711"),
+        ({"data": (-8, False)}, "H0711"),
+        ({"data": (1 << 63, False)}, "H0711"),
+    ],
+)
+def test_memory_that_cannot_be_is_refused(driver: Fake, wrong: dict[str, Any], code: str) -> None:
+    """Bounds checks go by the layout that an array has."""
+    a = wp.zeros(6, device="cuda:0")
+    for take in (
+        wp.array,
+        lambda x: wp.array(x, copy=False),
+        lambda x: wp.launch(twice, dim=1, inputs=[x], device="cuda:0"),
+    ):
         with pytest.raises(HealdError) as caught:
-            wp.array(Foreign(a, **wrong))
-        assert caught.value.codes == ("H0712",)
+            take(Foreign(a, **wrong))
+        assert caught.value.codes == (code,)
+    nothing = {"shape": (0, 3), "strides": None, "data": (0, False)}
+    assert wp.array(Foreign(a, **nothing), copy=False).shape == (0, 3)
+
+
+def test_negative_strides_come_in_but_do_not_go_out_by_dlpack(driver: Fake) -> None:
+    """Torch 2.11 ends the process where it takes such a capsule; CuPy 14 writes them unsigned."""
+    a = wp.array(np.arange(6, dtype=np.float32), device="cuda:0")
+    back = a[::-1]
+    for array in (back, wp.zeros((3, 2))[:, ::-1]):
+        with pytest.raises(BufferError, match="negative strides"):
+            array.__dlpack__()
+    assert back[:1].__dlpack__() is not None, "one element has no step"
+    capsule = a[4::4].__dlpack__()
+    tensor = foreign._Plain.from_address(foreign._pointer(id(capsule), b"dltensor")).tensor
+    tensor.shape[0], tensor.strides[0] = 5, (2**64 - 4) // 4
+    taken = wp.from_dlpack(capsule)
+    assert taken.strides == (-4,)
+    assert taken.numpy().tolist() == [4, 3, 2, 1, 0]
+    assert wp.array(Foreign(back), copy=False).numpy().tolist() == [5, 4, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "stride"), [((-1,), 1), ((1 << 62,), 1), ((3,), -(1 << 61))], ids=str
+)
+def test_capsules_of_memory_that_cannot_be_are_refused(
+    driver: Fake, shape: tuple[int], stride: int
+) -> None:
+    capsule = wp.zeros(3, device="cuda:0").__dlpack__()
+    tensor = foreign._Plain.from_address(foreign._pointer(id(capsule), b"dltensor")).tensor
+    tensor.shape[0], tensor.strides[0] = *shape, stride
+    with pytest.raises(HealdError) as caught:
+        wp.from_dlpack(capsule)
+    assert caught.value.codes == ("H0711",)
 
 
 @wp.kernel
@@ -380,45 +441,122 @@ def test_others_use_memory_again_when_it_was_copied(order: list[tuple[str, int]]
     ]
 
 
-def test_the_stream_of_torch_is_asked_for(
-    order: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its tensors do not tell it; torch hears who uses their memory."""
-    used: list[tuple[int, str]] = []
+class Tensor(Foreign):
+    """A tensor of torch, which notes who it is told uses its memory."""
 
-    class Tensor(Foreign):
-        device = "cuda:0"
+    def __init__(self, a: wp.array, used: list[int]) -> None:
+        super().__init__(a, stream=None)
+        self.used = used
+        self.capsule = a.__dlpack__(stream=-1)
 
-        def is_neg(self) -> bool:
-            return False
+    def is_neg(self) -> bool:
+        return False
 
-        def record_stream(self, stream: tuple[int, str]) -> None:
-            used.append(stream)
+    def record_stream(self, stream: int) -> None:
+        self.used.append(stream)
 
+    def __dlpack__(self, **_: object) -> object:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)
+
+
+@pytest.fixture
+def torch(driver: Fake, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Torch with a current stream of its own, ``theirs``."""
     theirs = SimpleNamespace(cuda_stream=77)
     cuda = SimpleNamespace(
-        current_stream=lambda device: theirs, ExternalStream=lambda handle, device: (handle, device)
+        is_initialized=lambda: True,
+        current_stream=lambda device: theirs,
+        ExternalStream=lambda handle, device: handle,
     )
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=Tensor, cuda=cuda))
-    tensor = Tensor(wp.zeros(3, device="cuda:0"), stream=None)
+    made = SimpleNamespace(Tensor=Tensor, cuda=cuda, theirs=theirs)
+    monkeypatch.setitem(sys.modules, "torch", made)
+    return made
+
+
+@pytest.mark.parametrize(
+    "take", [lambda t: wp.array(t, device="cuda:0", copy=False), wp.from_dlpack]
+)
+def test_torch_hears_who_uses_its_memory(
+    order: list[tuple[str, int]], torch: SimpleNamespace, take: Any
+) -> None:
+    """Its tensors do not tell its stream; by DLPack it lets ours wait by itself."""
+    used: list[int] = []
+    a = wp.zeros(3, device="cuda:0")
     ours = wp.get_stream("cuda:0").cuda_stream
-    order.clear()
-    wp.array(tensor, device="cuda:0", copy=False)
-    assert order == [("cuEventRecord", 77), ("cuStreamWaitEvent", ours)]
-    assert used == [(ours, "cuda:0")]
-    order.clear()
-    for same in (0, ours):  # CUDA orders the first with ours by itself
-        theirs.cuda_stream = same
-        wp.array(tensor, device="cuda:0", copy=False)
-    assert order == []
-    assert len(used) == 1
-    theirs.cuda_stream = 0
-    other = wp.Stream("cuda:0", cuda_stream=99)
-    with wp.ScopedStream(other, sync_enter=False):
+    by_dlpack = take is wp.from_dlpack
+
+    def taken() -> list[tuple[str, int]]:
+        tensor = Tensor(a, used)
         order.clear()
+        take(tensor)
+        return list(order)
+
+    assert taken() == ([] if by_dlpack else [("cuEventRecord", 77), ("cuStreamWaitEvent", ours)])
+    assert used == [ours]
+    for same in (0, ours):  # CUDA orders the first with ours by itself
+        torch.theirs.cuda_stream = same
+        assert taken() == []
+    assert used == [ours]
+    torch.theirs.cuda_stream = 0
+    with wp.ScopedStream(wp.Stream("cuda:0", cuda_stream=99), sync_enter=False):
+        assert taken() == ([] if by_dlpack else [("cuEventRecord", 1), ("cuStreamWaitEvent", 99)])
+    assert used == [ours, 99]
+
+
+@pytest.mark.parametrize("way", ["interface", "capsule"])
+def test_torch_waits_for_what_it_gets(
+    order: list[tuple[str, int]], torch: SimpleNamespace, way: str
+) -> None:
+    """``torch.as_tensor(a)`` does not look at the stream that the interface names."""
+    a = wp.zeros(3, device="cuda:0")
+    ours = wp.get_stream("cuda:0").cuda_stream
+
+    def give() -> list[tuple[str, int]]:
+        order.clear()
+        stream = torch.theirs.cuda_stream or 1
+        _ = a.__cuda_array_interface__ if way == "interface" else a.__dlpack__(stream=stream)
+        return list(order)
+
+    handed = [("cuEventRecord", ours), ("cuStreamWaitEvent", 77)]
+    assert give()[:2] == handed
+    assert give() == handed
+    known = {stream.cuda_stream for stream in devices.discover().gpus[0].streams}
+    assert 77 in known, "memory is freed after the work that torch was given with it"
+    torch.theirs.cuda_stream = ours
+    assert give() == []
+    torch.theirs.cuda_stream = 0
+    order_of_cuda = (
+        [] if way == "interface" else [("cuEventRecord", ours), ("cuStreamWaitEvent", 1)]
+    )
+    assert give() == order_of_cuda
+    torch.cuda.is_initialized = lambda: False
+    torch.theirs.cuda_stream = 77
+    assert way == "capsule" or give() == [], "torch is not asked before it has used a GPU"
+
+
+def test_streams_that_torch_knows_stay(
+    driver: Fake, torch: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It marks them when it frees a tensor, and ends the process where one is gone."""
+    gone: list[int] = []
+    monkeypatch.setattr(
+        driver, "cuStreamDestroy_v2", lambda handle: gone.append(handle.value), raising=False
+    )
+    tensor = Tensor(wp.zeros(3, device="cuda:0"), [])
+    told, plain = wp.Stream("cuda:0"), wp.Stream("cuda:0")
+    with wp.ScopedStream(told):
         wp.array(tensor, device="cuda:0", copy=False)
-    assert order == [("cuEventRecord", 1), ("cuStreamWaitEvent", 99)]
-    assert used[1:] == [(99, "cuda:0")]
+    handles = told.cuda_stream, plain.cuda_stream
+    assert tensor.used == [handles[0]]
+    del told, plain
+    assert gone == [handles[1]]
+    assert wp.Stream("cuda:0", priority=-1).cuda_stream not in handles
+    again = wp.Stream("cuda:0")
+    assert again.cuda_stream == handles[0]
+    assert wp.Stream("cuda:0").cuda_stream not in handles
 
 
 @pytest.mark.parametrize("error", [RuntimeError("use detach()"), KeyError("bfloat16")])
@@ -443,19 +581,12 @@ def test_who_does_not_tell_what_memory_holds_is_refused(driver: Fake, error: Exc
 
 
 def test_a_sign_that_only_torch_knows_is_refused(
-    driver: Fake, monkeypatch: pytest.MonkeyPatch
+    torch: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of ``z.conj().imag``: its memory holds the numbers of ``z.imag``."""
 
-    class Tensor(Foreign):
-        def is_neg(self) -> bool:
-            return True
-
-        def __dlpack__(self, **_: object) -> object:
-            return np.ones(3).__dlpack__()
-
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=Tensor))
-    tensor = Tensor(wp.zeros(3, device="cuda:0"))
+    monkeypatch.setattr(Tensor, "is_neg", lambda _: True)
+    tensor = Tensor(wp.zeros(3, device="cuda:0"), [])
     for take in (
         wp.array,
         wp.from_dlpack,

@@ -60,6 +60,8 @@ class Gpu:
         uses_pool: is new memory allocated that way?
         has_prepared_pool: was its pool set up?
         captures: how many captures are under way.
+        lent: streams that other libraries use by their handles, with their priorities.
+        spare: those of them that are no stream of ours any more.
     """
 
     def __init__(self, driver: Driver, device: Device) -> None:
@@ -74,6 +76,8 @@ class Gpu:
         self.streams: weakref.WeakSet[Stream] = weakref.WeakSet()
         self.has_many_streams = False
         self.captures = 0
+        self.lent: dict[int, int] = {}
+        self.spare: list[int] = []
         self.default: Stream | None = None
         self.queues: list[Queue] = []
         self.idle_queues: list[Queue] = []

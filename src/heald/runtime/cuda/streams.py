@@ -130,12 +130,7 @@ class Stream:
         self.gpu = gpu
         self._mark: Event | None = None
         self.before: Event | None = None
-        handle = ctypes.c_void_p(given)
-        with gpu.active() as call:
-            if given is None:
-                flags, rank = ctypes.c_uint(0), ctypes.c_int(priority)
-                call("cuStreamCreateWithPriority", ctypes.byref(handle), flags, rank)
-        self.cuda_stream = handle.value or 0
+        self.cuda_stream = _make(gpu, priority) if given is None else int(given)
         self.handle = ctypes.c_void_p(self.cuda_stream)
         with gpu.lock:
             gpu.streams.add(self)
@@ -219,6 +214,12 @@ class Stream:
             self._mark = Event(self.device)
         return self.record_event(self._mark)
 
+    def lend(self) -> None:
+        """Another library uses its handle from now on, and may do so longer than we do: torch marks
+        the stream when it frees memory used there, and ends the process where it is gone."""
+        if not self.is_foreign and self.cuda_stream not in self.gpu.lent:
+            self.gpu.lent[self.cuda_stream] = self.priority
+
     def refuse_capture(self, what: str) -> None:
         """Raise where the stream is being captured.
 
@@ -249,6 +250,19 @@ def _is_done(gpu: Gpu, query: str, handle: int) -> bool:
         return call.ask(query, ctypes.c_void_p(handle), no=_NOT_READY)
 
 
+def _make(gpu: Gpu, priority: int) -> int:
+    """The handle of a stream: one that had to stay, else a new one."""
+    with gpu.lock:
+        for handle in gpu.spare:
+            if gpu.lent[handle] == priority:
+                gpu.spare.remove(handle)
+                return handle
+    made, flags = ctypes.c_void_p(), ctypes.c_uint(0)
+    with gpu.active() as call:
+        call("cuStreamCreateWithPriority", ctypes.byref(made), flags, ctypes.c_int(priority))
+    return made.value or 0
+
+
 def _destroy(gpu: Gpu, function: str, handle: int) -> None:
     if gpu.driver.is_usable:
         with gpu.active() as call:
@@ -273,8 +287,11 @@ def _retire(gpu: Gpu, stream: int, is_own: bool) -> None:
         call.attempt("cuEventRecord", event, handle)
         call.attempt("cuStreamWaitEvent", gpu.own_stream("free"), event, ctypes.c_uint(0))
         call.attempt("cuEventDestroy_v2", event)
-        if is_own:
+        if is_own and stream not in gpu.lent:
             call.attempt("cuStreamDestroy_v2", handle)
+    if is_own and stream in gpu.lent:
+        with gpu.lock:
+            gpu.spare.append(stream)
 
 
 # ------------------------------------------------------------------------------- current streams
