@@ -12,7 +12,7 @@ from heald.api.adapt import adapt_argument, adapt_arguments, find_program
 from heald.api.contents import run_program
 from heald.api.edge import cut
 from heald.api.kernel import Kernel
-from heald.api.scalars import integer_of
+from heald.api.scalars import describe, integer_of
 from heald.config import config
 from heald.diagnostics import Diagnostic, HealdError, LaunchError, Note
 from heald.driver import (
@@ -27,6 +27,18 @@ from heald.driver import (
 from heald.forks import ForkSafeLock
 from heald.runtime import Device, check_dims, packer_of
 from heald.runtime.cuda import CHOSEN, Stream, current_stream, entry_queue, other_device
+
+
+def check_stream(stream: object) -> Stream:
+    """What a launch names as its stream.
+
+    Raises:
+        LaunchError: it is none (H0702).
+    """
+    if isinstance(stream, Stream):
+        return stream
+    message = f"stream= is {describe(stream)}, not a stream"
+    raise LaunchError(Diagnostic("H0702", message, hint="make one with wp.Stream(device)"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,9 +121,12 @@ class Launch:
             KernelFault: a thread left its array, divided by zero or failed an assertion; on a GPU,
                 in an earlier launch.
             DeviceError: the stream is of another device (H0812).
+            LaunchError: it is no stream (H0702).
         """
         state = self._state
         try:
+            if stream is not None and check_stream(stream).device != self.device:
+                raise other_device(f"a stream of '{stream.device}'", f"'{self.device}'")
             if state.revision is not config.revision:
                 state = self._renew(state)
             if state.on_host is not None:
@@ -124,8 +139,6 @@ class Launch:
                 if stream is None:
                     stream = self._stream or CHOSEN.streams.get(self._alias)
                     stream = current_stream(self.device) if stream is None else stream
-                elif stream.device is not self.device:
-                    raise other_device(f"a stream of '{stream.device}'", f"'{self.device}'")
                 call, address = state.call, stream.address
                 if call is not None:
                     done = call(address) if address else self._capture(state, stream)

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any, Literal, overload
 
 from heald.api.adapt import adapt_arguments, find_program
-from heald.api.command import Launch
+from heald.api.command import Launch, check_stream
 from heald.api.contents import run_program
 from heald.api.edge import cut
 from heald.api.entries import keep_entry
@@ -27,6 +27,7 @@ from heald.runtime import (
 )
 from heald.runtime.cuda import CHOSEN, Stream, current_stream, entry_queue, use_stream
 
+_NOWHERE = object()
 _OPTIONS = ("kernel", "dim", "inputs", "outputs", "device", "block_dim", "stream", "record_cmd")
 
 
@@ -139,8 +140,8 @@ def _unknown_option(name: str) -> LaunchError:
 
 
 def _device_of(stream: object, device: DeviceLike) -> object:
-    """The device of a stream where no other is named; else one that no entry is for."""
-    return stream.device if type(stream) is Stream and device is None else stream
+    """The device of a stream where no other is named; else what no entry is for."""
+    return stream.device if type(stream) is Stream and device is None else _NOWHERE
 
 
 def _capture(
@@ -170,14 +171,7 @@ def _place(device: DeviceLike, stream: Stream | None) -> Device:
     """
     if stream is None:
         return get_device(device)
-    if not isinstance(stream, Stream):
-        raise LaunchError(
-            Diagnostic(
-                "H0702",
-                f"stream= is {describe(stream)}, not a stream",
-                hint="make one with wp.Stream(device)",
-            )
-        )
+    check_stream(stream)
     if device is not None and get_device(device) != stream.device:
         raise DeviceError(
             Diagnostic(

@@ -10,9 +10,12 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from heald.api.array import array
 from heald.api.edge import at_edge
-from heald.diagnostics import DeviceError, Diagnostic
+from heald.api.scalars import describe
+from heald.diagnostics import DeviceError, Diagnostic, TypingError
 from heald.runtime import Device, DeviceLike, get_device
 from heald.runtime.cuda import graphs, memory, peers, queue, streams
 from heald.runtime.cuda.devices import Gpu, gpu_of
@@ -91,8 +94,9 @@ def synchronize_event(event: Event) -> None:
 
     Raises:
         DeviceError: the event belongs to a capture (H0811).
+        TypingError: it is no event (H0702).
     """
-    if event.capture is not None:
+    if streams.expect(event, Event, "event").capture is not None:
         raise streams.not_capturable("waiting for an event of a graph")
     with gpu_of(event.device).active() as call:
         call("cuEventSynchronize", ctypes.c_void_p(event.cuda_event))
@@ -130,6 +134,7 @@ def capture_if(
     Raises:
         DeviceError: the stream is being captured (H0811).
         KernelFault: an earlier launch has failed.
+        TypingError: an argument is not of its kind (H0702).
     """
     _run(on_true if _is_true(condition, stream) else on_false, stream, kwargs)
 
@@ -149,12 +154,19 @@ def capture_while(
     Raises:
         DeviceError: the stream is being captured (H0811).
         KernelFault: an earlier launch has failed.
+        TypingError: an argument is not of its kind (H0702).
     """
     while _is_true(condition, stream):
         _run(while_body, stream, kwargs)
 
 
 def _is_true(condition: array, stream: Stream | None) -> bool:
+    if not isinstance(condition, array) or 0 in condition.shape:
+        message = f"condition is {describe(condition)}, not an array of one integer"
+        hint = "make one with wp.array([1], dtype=int)"
+        raise TypingError(Diagnostic("H0702", message, hint=hint))
+    if stream is not None:
+        streams.expect(stream, Stream, "stream")
     if not condition.device.is_cuda:
         return bool(condition.numpy().flat[0])
     chosen = streams.current_stream(condition.device) if stream is None else stream
@@ -166,9 +178,12 @@ def _is_true(condition: array, stream: Stream | None) -> bool:
 def _run(part: Part, stream: Stream | None, kwargs: dict[str, Any]) -> None:
     if isinstance(part, Graph):
         graphs.capture_launch(part, stream)
-    elif part is not None:
+    elif callable(part):
         with ScopedStream(stream, sync_enter=False):
             part(**kwargs)
+    elif part is not None:
+        message = f"what runs under a condition is {describe(part)}, no graph and no function"
+        raise TypingError(Diagnostic("H0702", message))
 
 
 # ------------------------------------------------------------------------------------------- pools
@@ -211,11 +226,16 @@ def set_mempool_release_threshold(device: DeviceLike, threshold: int | float) ->
         threshold: bytes; up to 1, the share of all its memory.
 
     Raises:
-        DeviceError: no GPU, no pools, or a negative threshold (H0805).
+        DeviceError: no GPU, no pools, or a threshold below 0 or of 2^64 bytes (H0805).
+        TypingError: it is no number (H0702).
     """
     gpu = _gpu(device, "memory pools are of GPUs")
-    if threshold < 0:
-        raise DeviceError(Diagnostic("H0805", f"a threshold of {threshold} bytes"))
+    if not isinstance(threshold, (int, float, np.integer, np.floating)):
+        message = f"a threshold is a number of bytes, not {describe(threshold)}"
+        raise TypingError(Diagnostic("H0702", message))
+    if not 0 <= threshold < 1 << 64:  # nor is it NaN
+        hint = "a share of the memory is 0.0 to 1.0, and more counts bytes"
+        raise DeviceError(Diagnostic("H0805", f"a threshold of {threshold} bytes", hint=hint))
     memory.set_threshold(gpu, int(threshold * gpu.memory if threshold <= 1 else threshold))
 
 

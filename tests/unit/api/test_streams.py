@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from fake_cuda import Fake, fake_gpu
 
 import heald as wp
-from heald.diagnostics import DeviceError, LaunchError
+from heald.diagnostics import DeviceError, HealdError, LaunchError
 from heald.runtime import get_device
+from heald.runtime.cuda import devices, streams
 
 HOSTS = ("cpu", "sim")
 OF_GPUS: dict[str, Callable[[str], object]] = {
@@ -81,6 +84,89 @@ def test_a_stream_is_a_stream() -> None:
     assert caught.value.codes == ("H0702",)
     with pytest.raises(DeviceError, match="a device is a name or a Device"):
         wp.synchronize(5)
+
+
+NO_STREAM: dict[str, Callable[[Any], object]] = {
+    "scope": wp.ScopedStream,
+    "set_stream": wp.set_stream,
+    "set_stream there": lambda x: wp.set_stream(x, "cuda:0"),
+    "wait_stream": wp.wait_stream,
+    "record_event": wp.record_event,
+    "wait_event": wp.wait_event,
+    "synchronize_event": wp.synchronize_event,
+    "copy": lambda x: wp.copy(wp.zeros(2), wp.zeros(2), stream=x),
+    "begin": lambda x: wp.capture_begin(stream=x),
+    "end": lambda x: wp.capture_end(stream=x),
+    "capture": lambda x: wp.ScopedCapture(stream=x),
+    "graph": wp.capture_launch,
+    "if": lambda x: wp.capture_if(wp.zeros(1, dtype=int), None, stream=x),
+    "if part": lambda x: wp.capture_if(wp.ones(1, dtype=int), x),
+    "if condition": lambda x: wp.capture_if(x, None),
+    "while": lambda x: wp.capture_while(wp.zeros(1, dtype=int), None, stream=x),
+    "times": lambda x: wp.get_event_elapsed_time(x, x),
+    "stream of torch": lambda x: wp.Stream("cuda:0", cuda_stream=x),
+    "event of others": lambda x: wp.Event("cuda:0", cuda_event=x),
+    "stream records": lambda x: wp.Stream("cuda:0").record_event(x),
+    "stream waits": lambda x: wp.Stream("cuda:0").wait_event(x),
+    "stream waits for another": lambda x: wp.Stream("cuda:0").wait_stream(x),
+    "graph on": lambda x: wp.capture_launch(graph(), x),
+    "launch": lambda x: wp.launch(one, dim=3, inputs=[wp.zeros(3)], stream=x),
+    "launch there": lambda x: wp.launch(one, dim=3, inputs=[wp.zeros(3)], stream=x, device="cpu"),
+    "record": lambda x: wp.launch(one, dim=3, inputs=[wp.zeros(3)], stream=x, record_cmd=True),
+    "command": lambda x: wp.launch(one, dim=3, inputs=[wp.zeros(3)], record_cmd=True).launch(x),
+}
+
+
+def graph() -> wp.Graph:
+    with wp.ScopedCapture("cuda:0") as capture:
+        pass
+    return capture.graph
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    """A GPU beside the CPU."""
+    fake, made = fake_gpu()
+    monkeypatch.setattr(devices, "discover", lambda: devices.Discovery((made,)))
+    monkeypatch.setattr(streams, "CHOSEN", streams.Chosen())
+    return fake
+
+
+@pytest.mark.parametrize("what", ["cuda:0", "cpu", "", 5.5, object, [1]], ids=repr)
+@pytest.mark.parametrize("name", NO_STREAM)
+def test_what_is_no_stream_is_refused(gpu: Fake, name: str, what: object) -> None:
+    """Known by its code, also once a launch has been seen and its quick way is open."""
+    if name == "if part" and callable(what):
+        what = "cuda:0"
+    for _ in range(2):
+        with pytest.raises(HealdError) as caught:
+            NO_STREAM[name](what)
+        assert caught.value.codes == ("H0702",)
+        wp.launch(one, dim=3, inputs=[wp.zeros(3)])
+
+
+def test_a_recorded_launch_keeps_to_its_device(gpu: Fake) -> None:
+    command = wp.launch(one, dim=3, inputs=[wp.zeros(3)], record_cmd=True)
+    with pytest.raises(DeviceError) as caught:
+        command.launch(wp.Stream("cuda:0"))
+    assert caught.value.codes == ("H0812",)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "code"),
+    [
+        (-1, "H0805"),
+        (float("nan"), "H0805"),
+        (float("inf"), "H0805"),
+        (1 << 70, "H0805"),
+        ("1", "H0702"),
+        (None, "H0702"),
+    ],
+)
+def test_thresholds_are_bytes_or_shares(gpu: Fake, threshold: Any, code: str) -> None:
+    with pytest.raises(HealdError) as caught:
+        wp.set_mempool_release_threshold("cuda:0", threshold)
+    assert caught.value.codes == (code,)
 
 
 @pytest.mark.usefixtures("no_driver")

@@ -15,6 +15,7 @@ from heald.runtime.cuda.streams import (
     Stream,
     cuda_device,
     current_stream,
+    expect,
     not_capturable,
     other_device,
 )
@@ -288,8 +289,10 @@ def capture_launch(graph: Graph, stream: Stream | None = None) -> None:
         KernelFault: an earlier launch has failed; the graph was not launched.
         DeviceError: the stream is of another device (H0812) or being captured (H0811), or the graph
             would find another hash grid than it was captured with (H0811).
+        TypingError: no graph or no stream (H0702).
     """
-    chosen = current_stream(graph.device) if stream is None else stream
+    expect(graph, Graph, "graph")
+    chosen = current_stream(graph.device) if stream is None else expect(stream, Stream, "stream")
     if chosen.device != graph.device:
         raise other_device(f"a graph of '{graph.device}'", f"a stream of '{chosen.device}'")
     chosen.refuse_capture("the launch of a graph")
@@ -298,7 +301,7 @@ def capture_launch(graph: Graph, stream: Stream | None = None) -> None:
 
 def _stream(device: DeviceLike, stream: Stream | None) -> Stream:
     if stream is not None:
-        return stream
+        return expect(stream, Stream, "stream")
     return current_stream(cuda_device(device, "graphs are captured on GPUs"))
 
 

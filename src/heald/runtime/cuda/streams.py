@@ -9,9 +9,10 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from operator import index
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from heald.diagnostics import DeviceError, Diagnostic
+from heald.diagnostics import DeviceError, Diagnostic, TypingError
 from heald.runtime.cuda.devices import Gpu, gpu_of
 from heald.runtime.device import Device, DeviceLike, current_device, get_device
 
@@ -37,6 +38,40 @@ def cuda_device(device: DeviceLike, what: str) -> Device:
     return found
 
 
+_T = TypeVar("_T")
+
+
+def expect(given: object, kind: type[_T], name: str) -> _T:
+    """An argument that must be a stream, an event or a graph.
+
+    Raises:
+        TypingError: it is something else (H0702).
+    """
+    if isinstance(given, kind):
+        return given
+    noun = kind.__name__.lower()
+    message = f"{name} is {type(given).__name__} {given!r:.40}, which is no {noun}"
+    hint = "wp.ScopedCapture makes graphs" if noun == "graph" else f"make one: wp.{kind.__name__}()"
+    raise TypingError(Diagnostic("H0702", message, hint=hint))
+
+
+def _handle(given: object, name: str) -> int:
+    """A handle of the driver as a number.
+
+    Raises:
+        TypingError: it is none (H0702).
+    """
+    try:
+        found = index(given)  # type: ignore[arg-type]
+    except TypeError:
+        found = -1
+    if not 0 <= found < 1 << 64:
+        message = f"{name} is {type(given).__name__} {given!r:.40}, which is no handle"
+        hint = "handles of the driver are addresses, whole numbers"
+        raise TypingError(Diagnostic("H0702", message, hint=hint))
+    return found
+
+
 class Event:
     """A point in the work of a stream, which streams and the host can wait for.
 
@@ -52,6 +87,7 @@ class Event:
 
     Raises:
         DeviceError: the device is no GPU (H0805).
+        TypingError: ``cuda_event`` is no handle (H0702).
     """
 
     def __init__(
@@ -66,7 +102,7 @@ class Event:
         self.has_timing = enable_timing or cuda_event is not None
         gpu = gpu_of(self.device)
         if cuda_event is not None:
-            self.cuda_event = int(cuda_event)
+            self.cuda_event = _handle(cuda_event, "cuda_event")
             return
         if enable_timing and interprocess:
             message = "an event that processes share has no timing"
@@ -107,6 +143,7 @@ class Stream:
 
     Raises:
         DeviceError: the device is no GPU (H0805).
+        TypingError: ``cuda_stream`` is no handle (H0702).
     """
 
     def __init__(
@@ -130,7 +167,10 @@ class Stream:
         self.gpu = gpu
         self._mark: Event | None = None
         self.before: Event | None = None
-        self.cuda_stream = _make(gpu, priority) if given is None else int(given)
+        if given is None:
+            self.cuda_stream = _make(gpu, priority)
+        else:
+            self.cuda_stream = _handle(given, "cuda_stream")
         self.handle = ctypes.c_void_p(self.cuda_stream)
         with gpu.lock:
             gpu.streams.add(self)
@@ -177,8 +217,9 @@ class Stream:
 
         Raises:
             DeviceError: the event is of another device (H0812).
+            TypingError: it is no event (H0702).
         """
-        event = Event(self.device) if event is None else event
+        event = Event(self.device) if event is None else expect(event, Event, "event")
         if event.device != self.device:
             raise other_device(f"an event of '{event.device}'", f"a stream of '{self.device}'")
         with self.gpu.active() as call:
@@ -191,8 +232,9 @@ class Stream:
 
         Raises:
             DeviceError: one of the two belongs to a capture, the other does not (H0811).
+            TypingError: it is no event (H0702).
         """
-        joined = event.capture
+        joined = expect(event, Event, "event").capture
         if joined is not None and joined.is_active:
             joined.join(self)
         elif self.capture is not None:
@@ -205,7 +247,12 @@ class Stream:
         """What is given to it from now on waits for everything given to the other stream so far.
 
         ``event`` is recorded there; by default one of the other stream's own.
+
+        Raises:
+            DeviceError: as of :meth:`record_event` and :meth:`wait_event`.
+            TypingError: they are no stream and event (H0702).
         """
+        expect(other, Stream, "other")
         self.wait_event(other.mark() if event is None else other.record_event(event))
 
     def mark(self) -> Event:
@@ -351,12 +398,13 @@ def set_stream(stream: Stream | None, device: DeviceLike = None, sync: bool = Fa
 
     Raises:
         DeviceError: the stream is of another device (H0812), or the device is no GPU (H0805).
+        TypingError: it is no stream (H0702).
     """
     if stream is not None and device is None:
-        place = stream.device
+        place = expect(stream, Stream, "stream").device
     else:
         place = cuda_device(device, "streams are for GPUs")
-    if stream is not None and stream.device != place:
+    if stream is not None and expect(stream, Stream, "stream").device != place:
         raise other_device(f"a stream of '{stream.device}'", f"device '{place}'")
     before = current_stream(place)
     chosen = default_stream(place) if stream is None else stream
@@ -376,8 +424,9 @@ def get_event_elapsed_time(start: Event, end: Event, synchronize: bool = True) -
     Raises:
         DeviceError: an event without timing (H0805), of another device (H0812), or not recorded
             (H0808).
+        TypingError: they are no events (H0702).
     """
-    if start.device != end.device:
+    if expect(start, Event, "start").device != expect(end, Event, "end").device:
         raise other_device(f"an event of '{start.device}'", f"one of '{end.device}'")
     if not (start.has_timing and end.has_timing):
         hint = "make both with wp.Event(enable_timing=True)"
@@ -393,17 +442,19 @@ def get_event_elapsed_time(start: Event, end: Event, synchronize: bool = True) -
 
 def record_event(event: Event | None = None) -> Event:
     """Put an event after everything given to the current stream; gives the event."""
-    device = current_device() if event is None else event.device
+    device = current_device() if event is None else expect(event, Event, "event").device
     return get_stream(device).record_event(event)
 
 
 def wait_event(event: Event) -> None:
     """Let the current stream wait for an event."""
+    expect(event, Event, "event")
     get_stream(event.device if not current_device().is_cuda else None).wait_event(event)
 
 
 def wait_stream(other: Stream, event: Event | None = None) -> None:
     """Let the current stream wait for everything given to another one."""
+    expect(other, Stream, "other")
     place = current_device() if current_device().is_cuda else other.device
     current_stream(place).wait_stream(other, event)
 
@@ -415,6 +466,9 @@ class ScopedStream:
         stream: the stream; None changes nothing.
         sync_enter: let it wait at the start for what was given to the stream used before.
         sync_exit: let the stream used before wait at the end for what was given to this one.
+
+    Raises:
+        TypingError: it is no stream (H0702).
     """
 
     __slots__ = ("_before", "_enter", "_exit", "stream")
@@ -422,7 +476,7 @@ class ScopedStream:
     def __init__(
         self, stream: Stream | None, sync_enter: bool = True, sync_exit: bool = False
     ) -> None:
-        self.stream = stream
+        self.stream = None if stream is None else expect(stream, Stream, "stream")
         self._enter = sync_enter
         self._exit = sync_exit
         self._before: list[tuple[Device, Stream]] = []
