@@ -72,6 +72,9 @@ def _function(kernel: Kernel, wide: Kernel | None) -> tuple[Any, Artifact, objec
     text = re.sub(r"call i32 @llvm\.nvvm\.activemask\(\) convergent", "add i32 1, 0", text)
     text = re.sub(r"call i32 @llvm\.nvvm\.read\.ptx\.sreg\.laneid\(\)", "add i32 0, 0", text)
     text = re.sub(
+        r"call i32 @llvm\.nvvm\.match\.any\.sync\.i64\(.*\) convergent", "add i32 1, 0", text
+    )
+    text = re.sub(
         r"call i32 @llvm\.nvvm\.redux\.sync\.\w+\(i32 (\S+), i32 \S+\) convergent",
         r"add i32 \1, 0",
         text,

@@ -71,8 +71,8 @@ def _interface(data: Any) -> Any:
         TypingError: it is on a GPU and does not tell, as torch of types that the interface lacks
             and of tensors that record gradients (H0712).
     """
-    if not hasattr(type(data), "__cuda_array_interface__"):
-        return None
+    if isinstance(data, type):
+        return None  # what its objects have says nothing of itself
     try:
         return getattr(data, "__cuda_array_interface__", None)
     except (KeyError, RuntimeError, TypeError, ValueError) as error:

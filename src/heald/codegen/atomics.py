@@ -92,6 +92,12 @@ def update(body: Body, op: Op, t: Scalar, place: str, values: Sequence[str]) -> 
             f"atomicrmw {direct} ptr {place}, {scalar_type(t)} {values[-1]}{body.scope} monotonic, "
             f"align {size}"
         )
+    if kind == "exch" and t.is_float:
+        kind, bits = bits_type(t), to_bits(body, t, values[-1])
+        old = w.ins(
+            f"atomicrmw xchg ptr {place}, {kind} {bits}{body.scope} monotonic, align {size_of(t)}"
+        )
+        return from_bits(body, t, old)
     if kind == "cas" and t is not b1:
         return _compare_and_swap(body, t, place, values)
     return _update_by_retry(body, op, t, place, values)
@@ -199,17 +205,28 @@ def update_by_warp(body: Body, op: Op, t: Scalar, place: str, value: str) -> Non
     """One update for the threads of a warp that come here together (pass ``warp_reduce``).
 
     Integers of 32 bits have an instruction that adds up over any set of threads; others are added
-    up by a butterfly where the whole warp is here, else each thread updates by itself.
+    up by a butterfly where the whole warp is here, else each thread updates by itself.  Those of
+    fewer bits are updated by a loop around the word, in which of all threads that meet only one
+    gets on: there those with the same element are added up, as integers of 32 bits.
     """
     w = body.writer
     mask = w.ins("call i32 @llvm.nvvm.activemask() convergent")
     lane = w.ins("call i32 @llvm.nvvm.read.ptx.sreg.laneid()")
     run, end = w.label("first"), w.label("updated")
-    if not t.is_float and t.bits == 32:
+    if not t.is_float and t.bits <= 32:
+        if t.bits < 32:
+            where = w.ins(f"ptrtoint ptr {place} to i64")
+            mask = w.ins(
+                f"call i32 @llvm.nvvm.match.any.sync.i64(i32 {mask}, i64 {where}) convergent"
+            )
+            extend = "sext" if t.kind == "i" else "zext"
+            value = w.ins(f"{extend} {scalar_type(t)} {value} to i32")
         value = w.ins(
             f"call i32 @llvm.nvvm.redux.sync.{_REDUX[op.name, t.kind]}(i32 {value}, i32 {mask}) "
             "convergent"
         )
+        if t.bits < 32:
+            value = w.ins(f"trunc i32 {value} to {scalar_type(t)}")
         first = w.ins(f"call i32 @llvm.cttz.i32(i32 {mask}, i1 true)")
         w.branch(w.ins(f"icmp eq i32 {lane}, {first}"), run, end)
     else:

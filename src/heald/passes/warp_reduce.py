@@ -1,4 +1,4 @@
-"""Atomics of all threads on one element, of which those of a warp can be made one."""
+"""Atomics of threads on one element, of which those of a warp can be made one."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Set
 from heald.ir import ATOMICS, Attr, Kernel, Op, Value, walk
 from heald.passes.facts import is_pure
 from heald.passes.rebuild import Rebuild
-from heald.types import Scalar, f32, f64, i32, i64, u32, u64
+from heald.types import Scalar, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 
 _WHOLE = frozenset({"add", "sub", "min", "max", "and", "or", "xor"})
 _SUMS = frozenset({"add", "sub"})
+_BY_LOOP = frozenset({"add", "sub", "min", "max"})
 _OWN = frozenset({"tid", "thread_index", "block_index", "lane"})
 
 
 def warp_reduce(kernel: Kernel, *, floats: bool = False) -> Kernel:
-    """Mark atomics whose element is the same for every thread of a launch: ``warp=true``.
+    """Mark atomics whose element is the same for every thread of a launch, and those of small
+    integers: ``warp=true``.
 
     Before::
 
@@ -30,6 +32,10 @@ def warp_reduce(kernel: Kernel, *, floats: bool = False) -> Kernel:
     The threads of a warp that come to a marked op together add up what they have, and one of them
     updates memory.  Integers come out the same in every order.  Sums of floats do not, so they are
     left alone unless ``floats`` is asked for; nothing says in which order a GPU adds them anyhow.
+
+    Integers of 8 and 16 bits are marked whatever their element is: those of a warp that have the
+    same one are added up.  A GPU updates them by a loop around the word, all but ``and``, ``or``
+    and ``xor``; with ever more threads at one word nearly all rounds of such a loop are in vain.
 
     Left alone too are atomics whose old value is used.  Ops of a loop count only where their index
     rests on nothing that changes from one iteration to the next: threads that meet need not be at
@@ -63,6 +69,8 @@ def warp_reduce(kernel: Kernel, *, floats: bool = False) -> Kernel:
 def _fits(op: Op, fixed: Set[Value], floats: bool) -> bool:
     kind, t = op.name.removeprefix("atomic_"), op.result.type
     assert isinstance(t, Scalar)
+    if t in (i8, u8, i16, u16):
+        return kind in _BY_LOOP
     if t in (i32, u32, i64, u64):
         known = kind in _WHOLE
     else:

@@ -194,6 +194,10 @@ def test_arrays_of_other_libraries_are_shared_or_copied(driver: Fake) -> None:
     copied.assign(Foreign(shared))
     assert copied.numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
     assert wp.array(Foreign(a, data=(a.ptr, True)), copy=False).read_only
+    holder = SimpleNamespace(__cuda_array_interface__=a.__cuda_array_interface__)
+    assert wp.array(holder, copy=False).ptr == a.ptr, "the object says it, not its type"
+    with pytest.raises(HealdError, match=r"H0702|H0712"):
+        wp.array(Foreign)
 
 
 @pytest.mark.parametrize(

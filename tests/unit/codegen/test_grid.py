@@ -20,7 +20,7 @@ from heald.passes import NORMAL, SCALAR_CPU, guard, run_pipeline
 from heald.passes.coarsen import coarsen
 from heald.passes.layout import assume_apart, assume_unit
 from heald.passes.warp_reduce import warp_reduce
-from heald.types import Array, Scalar, f16, f32, f64, i32, leaves, u8, u64
+from heald.types import Array, Scalar, f16, f32, f64, i8, i16, i32, leaves, u8, u16, u64
 
 pytestmark = pytest.mark.cpu
 
@@ -189,3 +189,22 @@ def test_sums_of_all_threads(t: Scalar, warp: bool) -> None:
         found = execute(scalar, (9,), [a, x], grid=Grid(4))
         assert found is not None
         compare(f"from {start}", interpret(scalar, (9,), [a, x]), found)
+
+
+@pytest.mark.parametrize("t", [i8, u8, i16, u16], ids=str)
+@pytest.mark.parametrize("kind", ["add", "sub", "min", "max"])
+def test_small_integers_of_several_elements(t: Scalar, kind: str) -> None:
+    """Lanes of a thread have elements of their own."""
+    m = Make(a=Array(t, 1), x=Array(t, 1))
+    i = m.tid()
+    m.atomic(kind, m.a, m.op("iand", i, m.const(i32, 3)), m.load(m.x, i))
+    scalar, wide = forms(m.done(), unit=True, apart=True, spacing=2)
+    x, a = array(Array(t, 1), 1000), array(Array(t, 1), 4)
+    limits = np.iinfo(x.leaf(0).dtype)
+    low, high = limits.min, limits.max
+    x.leaf(0)[...] = np.random.default_rng(0).integers(low, high, 1000, endpoint=True)
+    a.leaf(0)[...] = [low, high, 0, 1]
+    for grid in (Grid(4, False), Grid(4, True)):
+        found = execute(warp_reduce(scalar), (1000,), [a, x], wide=warp_reduce(wide), grid=grid)
+        assert found is not None
+        compare(f"{grid}", interpret(scalar, (1000,), [a, x]), found, printed=False)

@@ -26,7 +26,23 @@ from heald.passes.coarsen import coarsen
 from heald.passes.layout import assume_unit
 from heald.passes.pipelines import WIDE_CPU
 from heald.passes.warp_reduce import warp_reduce
-from heald.types import SCALARS, Array, Matrix, b1, f16, f32, f64, i32, i64, u64
+from heald.types import (
+    SCALARS,
+    Array,
+    Matrix,
+    Scalar,
+    b1,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u64,
+)
 
 PTXAS = shutil.which("ptxas")
 needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed")
@@ -250,7 +266,25 @@ def test_atomics_of_a_warp(tmp_path: Path) -> None:
             texts.append(ptx_text(kernel, entry="k", wide=widen_for_gpu(kernel)))
             assert ("redux.sync" in texts[-1]) == (t is i32)
             assert ("shfl.sync" in texts[-1]) == (t is not i32)
+    for t in (i8, u8, i16, u16):
+        for kind in ("add", "sub", "min", "max"):
+            m = Make(a=Array(t, 1), x=Array(t, 1))
+            m.atomic(kind, m.a, m.op("isub", m.tid(), m.const(i32, 1)), m.load(m.x, m.tid()))
+            kernel = warp_reduce(lowered(m.done()))
+            texts.append(ptx_text(kernel, entry="k", wide=widen_for_gpu(kernel)))
+            assert "match.any.sync.b64" in texts[-1]
+            assert "redux.sync" in texts[-1]
     assemble(texts, tmp_path)
+
+
+@pytest.mark.parametrize("t", [f32, f64], ids=str)
+def test_floats_are_exchanged_by_one_instruction(t: Scalar) -> None:
+    """Not by a loop, of whose rounds nearly all are in vain where many threads meet."""
+    m = Make(a=Array(t, 1), x=Array(t, 1))
+    m.store(m.x, m.tid(), m.atomic("exch", m.a, m.const(i32, 0), m.load(m.x, m.tid())))
+    text = ptx_text(lowered(m.done()), entry="k")
+    assert text.count(f"atom.global.exch.b{t.bits}") == 1
+    assert "global.cas" not in text
 
 
 def test_one_by_a_root_is_one_instruction_where_fast_ones_are_asked_for() -> None:

@@ -8,7 +8,7 @@ from heald.ir import ATOMICS, Kernel, Value, check, parse, to_text, walk
 from heald.ops import TABLE
 from heald.passes import SCALAR_CPU, guard, run_pipeline
 from heald.passes.warp_reduce import warp_reduce
-from heald.types import Array, Scalar, f16, f32, f64, i8, i32, i64, u32, u64
+from heald.types import Array, Scalar, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 
 
 def marks(kernel: Kernel, *, floats: bool = False) -> list[bool]:
@@ -37,9 +37,20 @@ def test_sums_of_floats_where_asked_for(t: Scalar, wanted: bool) -> None:
     assert marks(counter(t, "add"), floats=True) == [wanted]
 
 
-@pytest.mark.parametrize(("t", "kind"), [(f32, "min"), (i8, "add"), (i32, "exch")], ids=str)
+@pytest.mark.parametrize(
+    ("t", "kind"), [(f32, "min"), (i8, "and"), (i8, "exch"), (i32, "exch")], ids=str
+)
 def test_others_are_left_alone(t: Scalar, kind: str) -> None:
     assert marks(counter(t, kind), floats=True) == [False]
+
+
+@pytest.mark.parametrize("t", [i8, u8, i16, u16], ids=str)
+@pytest.mark.parametrize("kind", ["add", "sub", "min", "max"])
+def test_small_integers_of_any_element(t: Scalar, kind: str) -> None:
+    assert marks(counter(t, kind)) == [True]
+    m = Make(a=Array(t, 1), x=Array(t, 1))
+    m.atomic(kind, m.a, m.tid(), m.load(m.x, m.tid()))
+    assert marks(m.done()) == [True]
 
 
 def test_the_mark_is_a_truth_value() -> None:

@@ -325,10 +325,14 @@ def _update_singly(body: WideBody, op: Op, t: Scalar, places: Sequence[str]) -> 
     value, whole = body.vector(op.operands[-1]), scalar_type(t, body.width)
     w.width = 1
     given = [w.ins(f"extractelement {whole} {value}, i64 {lane}") for lane in range(body.width)]
-    if op.attrs.get("warp") is True:
+    together = op.attrs.get("warp") is True
+    if together and t.bits >= 32:
         total = reduce(lambda a, b: combined(body, op, t, a, b), given)
         update_by_warp(body, op, t, places[0], total)
     else:
         for place, one in zip(places, given, strict=True):
-            update(body, op, t, place, [one])
+            if together:
+                update_by_warp(body, op, t, place, one)
+            else:
+                update(body, op, t, place, [one])
     w.width = body.width
