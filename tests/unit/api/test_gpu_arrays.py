@@ -196,7 +196,7 @@ def test_arrays_of_other_libraries_are_shared_or_copied(driver: Fake) -> None:
     assert wp.array(Foreign(a, data=(a.ptr, True)), copy=False).read_only
     holder = SimpleNamespace(__cuda_array_interface__=a.__cuda_array_interface__)
     assert wp.array(holder, copy=False).ptr == a.ptr, "the object says it, not its type"
-    with pytest.raises(HealdError, match=r"H0702|H0712"):
+    with pytest.raises(HealdError, match="an object of type type"):
         wp.array(Foreign)
 
 

@@ -50,9 +50,16 @@ def expect(given: object, kind: type[_T], name: str) -> _T:
     if isinstance(given, kind):
         return given
     noun = kind.__name__.lower()
-    message = f"{name} is {type(given).__name__} {given!r:.40}, which is no {noun}"
+    message = f"{name} is {_shown(given)}, which is no {noun}"
     hint = "wp.ScopedCapture makes graphs" if noun == "graph" else f"make one: wp.{kind.__name__}()"
     raise TypingError(Diagnostic("H0702", message, hint=hint))
+
+
+def _shown(given: object) -> str:
+    """A value in an error message; what an array holds is on its device."""
+    plain = isinstance(given, (str, int, float))
+    kind = type(given).__name__
+    return f"{kind} {given!r:.40}" if plain else f"an object of type {kind}"
 
 
 def _handle(given: object, name: str) -> int:
@@ -66,7 +73,7 @@ def _handle(given: object, name: str) -> int:
     except TypeError:
         found = -1
     if not 0 <= found < 1 << 64:
-        message = f"{name} is {type(given).__name__} {given!r:.40}, which is no handle"
+        message = f"{name} is {_shown(given)}, which is no handle"
         hint = "handles of the driver are addresses, whole numbers"
         raise TypingError(Diagnostic("H0702", message, hint=hint))
     return found
