@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -211,6 +213,31 @@ def test_tensors_outlive_streams_of_ours() -> None:
             del t
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
+
+
+AT_THE_END = """
+import sys, torch
+import heald as wp
+a = wp.full(5, 2.0, device="cuda:0")
+t = wp.to_torch(a)
+torch.kept = [wp.to_torch(a), torch.as_tensor(a, device="cuda"), torch.from_dlpack(a)]
+sys.kept = [wp.to_torch(wp.zeros(3, device="cuda:0")), a.__dlpack__()]
+b = wp.from_torch(torch.ones(5, device="cuda"))
+side = torch.cuda.Stream()
+with torch.cuda.stream(side), wp.ScopedStream(wp.Stream("cuda:0")):
+    c = wp.from_torch(torch.ones(5, device="cuda"))
+    d = wp.array(torch.ones(5, device="cuda"), copy=False)
+cycle = [t, b, c, d]
+cycle.append(cycle)
+print(t.tolist())
+"""
+
+
+def test_a_process_ends_with_tensors_of_both() -> None:
+    pytest.importorskip("torch")
+    command = [sys.executable, "-c", AT_THE_END]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "[2.0, 2.0, 2.0, 2.0, 2.0]\n"), done.stderr
 
 
 def test_torch_is_refused_what_it_has_no_layout_for() -> None:

@@ -11,7 +11,7 @@ import ctypes
 import weakref
 from dataclasses import dataclass, replace
 from operator import index
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from heald.runtime.cuda import gpu_of
 from heald.types import BY_NAME, Scalar, Struct, leaves, numpy_dtype, size_of
 from heald.types.descriptors import Element
 
+_T = TypeVar("_T")
 CUDA, CUDA_MANAGED = 2, 13
 """Device types of DLPack."""
 _DEVICE_ORDINAL = 9
@@ -248,8 +249,16 @@ class _Versioned(ctypes.Structure):
 _KINDS: dict[bytes, type[ctypes.Structure]] = {b"dltensor_versioned": _Versioned} | {
     b"dltensor": _Plain
 }
-_USED = {name: ctypes.create_string_buffer(b"used_" + name) for name in _KINDS}
-_NAMES = {name: ctypes.create_string_buffer(name) for name in _KINDS}
+
+
+def _for_ever(thing: _T) -> _T:
+    """Keep what others have the address of as long as the process."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+    return thing
+
+
+_USED = _for_ever({name: ctypes.create_string_buffer(b"used_" + name) for name in _KINDS})
+_NAMES = _for_ever({name: ctypes.create_string_buffer(name) for name in _KINDS})
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _Destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 _api = ctypes.pythonapi
@@ -320,19 +329,28 @@ _GIVEN: dict[int, tuple[object, ...]] = {}
 """What tensors given to other libraries need, until they are given back."""
 
 
-def _drop(managed: int) -> None:
-    _GIVEN.pop(managed, None)
+# Tensors are given back until the very end of the process, when the globals of modules are gone:
+# these functions know what they need by themselves.
 
 
-def _drop_capsule(capsule: int) -> None:
+def _drop(managed: int, given: dict[int, tuple[object, ...]] = _GIVEN) -> None:
+    given.pop(managed, None)
+
+
+def _drop_capsule(
+    capsule: int,
+    names: tuple[bytes, ...] = tuple(_KINDS),
+    tools: tuple[Any, ...] = (_is_valid, _pointer, _drop),
+) -> None:
     """A capsule that nobody used."""
-    for name in _KINDS:
-        if _is_valid(capsule, name):
-            _drop(_pointer(capsule, name))
+    is_valid, pointer, drop = tools
+    for name in names:
+        if is_valid(capsule, name):
+            drop(pointer(capsule, name))
 
 
-_DELETER = _Deleter(_drop)
-_DESTRUCTOR = _Destructor(_drop_capsule)
+_DELETER = _for_ever(_Deleter(_drop))
+_DESTRUCTOR = _for_ever(_Destructor(_drop_capsule))
 
 
 def refuse_negative(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:

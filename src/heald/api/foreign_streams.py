@@ -85,7 +85,7 @@ def _refuse_captured(ours: Stream, stream: int) -> None:
 def loaded_torch() -> Any:
     """Torch, where this process has loaded all of it; else None."""
     torch = sys.modules.get("torch")
-    return torch if hasattr(torch, "Tensor") else None
+    return torch if hasattr(torch, "Tensor") and hasattr(torch, "cuda") else None
 
 
 def torch_stream(device: Device) -> int | None:

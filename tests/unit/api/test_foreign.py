@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -80,3 +82,45 @@ def test_what_does_not_describe_memory_of_a_gpu_is_refused(said: Any) -> None:
     holder = type("Holder", (), {"__cuda_array_interface__": said})()
     with pytest.raises(TypingError, match=r"H0712.*__cuda_array_interface__ of Holder"):
         wp.array(holder)
+
+
+AT_THE_END = """
+import ctypes
+import os
+import sys
+import numpy as np
+import heald as wp
+from heald.api import foreign
+
+foreign.let_wait = lambda *_: None
+x = np.arange(6, dtype=np.float32)
+memory = foreign.ForeignArray(
+    foreign.BY_NAME["f32"], x.ctypes.data, (6,), (4,), wp.get_device("cpu"), x, False
+)
+
+
+class Tensor:
+    def __init__(self, capsule):
+        self.managed = foreign._pointer(id(capsule), b"dltensor")
+        deleter = foreign._Plain.from_address(self.managed).deleter
+        self.delete = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)
+        foreign._rename(capsule, ctypes.addressof(foreign._USED[b"dltensor"]))
+        self.given, self.write = foreign._GIVEN, os.write
+
+    def __del__(self):
+        self.delete(self.managed)
+        self.write(1, b"kept\\n" if self.managed in self.given else b"given back\\n")
+
+
+sys.kept = [foreign.make_capsule(memory, None, None) for _ in range(8)]
+sys.tensors = [Tensor(foreign.make_capsule(memory, None, None)) for _ in range(8)]
+cycle = [Tensor(foreign.make_capsule(memory, None, None))]
+cycle.append(cycle)
+"""
+
+
+def test_tensors_are_given_back_when_modules_are_gone() -> None:
+    """As torch does with those that live as long as the process."""
+    command = [sys.executable, "-c", AT_THE_END]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "given back\n" * 9, "")
