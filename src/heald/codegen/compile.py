@@ -16,6 +16,9 @@ from heald.codegen.target import LEVEL, Target, create_machine
 from heald.codegen.writer import UNROLL
 from heald.diagnostics import InternalError
 
+_UNROLLED = (f"{UNROLL}.count", f"{UNROLL}.full")
+"""What loops say that LLVM is to unroll; others ask ptxas not to."""
+
 
 def compile_object(text: str, target: Target, *, level: int = LEVEL) -> bytes:
     """The bytes of a relocatable object.
@@ -102,7 +105,7 @@ def _optimise(text: str, target: Target, level: int) -> tuple[Any, Any]:
         module.verify()
     except RuntimeError as error:
         raise InternalError(f"LLVM refuses generated code: {error}\n{text}") from error
-    _simplifier(target).run(module, level, unroll=UNROLL in text)
+    _simplifier(target).run(module, level, unroll=any(note in text for note in _UNROLLED))
     return module, machine
 
 

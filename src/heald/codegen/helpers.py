@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heald.artifact import abi
-from heald.codegen.writer import QUOTIENT
+from heald.codegen.writer import QUOTIENT, UNROLL
 
 MAX_RANK = 4
 
@@ -237,6 +237,6 @@ done:
   ret i64 %result
 }}
 !{_ROLLED} = distinct !{{!{_ROLLED}, !{_ROLLED + 1}}}
-!{_ROLLED + 1} = !{{!"llvm.loop.unroll.disable"}}
+!{_ROLLED + 1} = !{{!"{UNROLL}.disable"}}
 """
 """Long division, bit by bit of the quotient, where not both numbers have 32 bits."""

@@ -15,7 +15,7 @@ METADATA = (
 """Nodes that every module has; debug metadata is numbered after them."""
 _LIKELY = ", !prof !0"
 UNROLL = "llvm.loop.unroll"
-"""Text that has it goes through LLVM's unroller."""
+"""How metadata begin that say how often a loop is unrolled."""
 INVARIANT = ", !invariant.load !1"
 QUOTIENT = "heald_quotient"
 """Divides on GPUs; see ``helpers``."""

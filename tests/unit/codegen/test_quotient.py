@@ -95,3 +95,9 @@ def test_gpus_divide_64_bits_without_a_call(kernel: wp.Kernel) -> None:
         text = ptx_text(lowered, entry="k", wide=widen_for_gpu(lowered))
         assert "div.u32" in text
         assert re.findall(r"\b(?:div|rem)\.[us]64", text) == []
+
+
+def test_the_loop_of_the_division_stays_a_loop() -> None:
+    program = one.program(one.concrete_types())
+    text = ptx_text(program.lowered_for_gpu(Choice(), "sm_90"), entry="k")
+    assert text.count('.pragma "nounroll"') == text.count("clz.b64") // 2 == 1
