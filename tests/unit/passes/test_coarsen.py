@@ -49,7 +49,14 @@ def add_floats(m: Make, i: Value) -> None:
         m.atomic("add", m.b, i, m.load(m.a, i))
 
 
-@pytest.mark.parametrize("write", [double, gather, border, count, add_floats])
+def computing(m: Make, i: Value) -> None:
+    x = m.load(m.a, i)
+    for _ in range(240):
+        x = m.op("fmul", x, x)
+    m.store(m.b, i, x)
+
+
+@pytest.mark.parametrize("write", [double, gather, border, count, add_floats, computing])
 def test_short_kernels_take_lanes(write: Callable[[Make, Value], None]) -> None:
     assert decided(made(write)) == (4, "")
 
@@ -82,7 +89,7 @@ def old_value(m: Make, i: Value) -> None:
 
 def long(m: Make, i: Value) -> None:
     x = m.load(m.a, i)
-    for _ in range(80):
+    for _ in range(260):
         x = m.op("fmul", x, x)
     m.store(m.b, i, x)
 
@@ -102,7 +109,7 @@ def wide_index(m: Make, i: Value) -> None:
         (part, "part"),
         (guard_late, "behind an effect"),
         (old_value, "old value"),
-        (long, "64 ops"),
+        (long, "256 ops"),
         (nothing, "no memory"),
         (wide_index, "64 bits"),
     ],
