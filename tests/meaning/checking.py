@@ -37,6 +37,7 @@ from heald.passes import (
     pass_name,
     run_pipeline,
 )
+from heald.passes.pipelines import AHEAD
 from heald.runtime import ParallelLauncher
 from heald.types import Array, Scalar, Type, leaves
 
@@ -117,8 +118,11 @@ def examine(case: Case, *, compiled: bool = True, oracle: bool = True) -> Left:
         _compare_after(f"{variant} guard", case, expected, guarded)
         after = guarded
         for number, function in enumerate(NORMAL):
-            if compiled and number == len(SCALAR_CPU):
-                _compare_compiled(f"{variant} compiled", case, after)
+            if number == len(SCALAR_CPU):
+                if compiled:
+                    _compare_compiled(f"{variant} compiled", case, after)
+                for ahead in AHEAD:
+                    _stepped(case, expected, variant, ahead, after)
             after = _stepped(case, expected, variant, function, after)
         if compiled and variant == "guarded" and len(case.text) % 3 == 0:
             _compare_compiled("normalised compiled", case, after)

@@ -198,11 +198,12 @@ def interpret(
     dims: Sequence[int],
     args: Sequence[Any],
     how: Callable[..., Outcome] = run,
+    fuel: int = FUEL,
     **options: Any,
 ) -> Left:
     """By the interpreter, the whole grid at once or thread after thread."""
     own = copied(args, {})
-    outcome = how(kernel, dims, own, fuel=FUEL, **options)
+    outcome = how(kernel, dims, own, fuel=fuel, **options)
     fault = outcome.faults[0] if outcome.faults else None
     return _left(kernel, own, fault, outcome.printed)
 

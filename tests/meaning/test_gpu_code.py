@@ -15,15 +15,21 @@ from meaning.running import Mismatch, compare, interpret
 from meaning.sources import generate
 from meaning.test_random_sources import EACH, FIRST
 from meaning.test_widened import is_apart, is_dense
+from unit.passes.strided import strided_kernel, strided_launch
 
-from heald.ir import Kernel
-from heald.passes import FRONT, SCALAR_CPU, run_pipeline
+from heald.codegen.loops import can_fault
+from heald.diagnostics import HealdError
+from heald.ir import Kernel, walk
+from heald.passes import FRONT, SCALAR_CPU, analyse_intervals, guard, run_pipeline
 from heald.passes.coarsen import coarsen
 from heald.passes.layout import assume_apart, assume_unit
-from heald.passes.pipelines import WIDE_CPU
+from heald.passes.loads_ahead import loads_ahead
+from heald.passes.pipelines import AHEAD, TIDY, WIDE_CPU
 
 pytestmark = pytest.mark.cpu
 SPACING = 2
+SCALAR_GPU = (*SCALAR_CPU, *AHEAD, *TIDY)
+STRIDED = 40
 
 
 def forms(case: Case) -> Iterator[tuple[str, Kernel, Kernel]]:
@@ -33,7 +39,7 @@ def forms(case: Case) -> Iterator[tuple[str, Kernel, Kernel]]:
         for unit, apart in dict.fromkeys([(False, is_apart(case)), (is_dense(case), False)]):
             kernel = assume_unit(guarded) if unit else guarded
             kernel = assume_apart(kernel) if apart else kernel
-            scalar = run_pipeline(kernel, SCALAR_CPU, check=True)
+            scalar = run_pipeline(kernel, SCALAR_GPU, check=True)
             wide = coarsen(run_pipeline(scalar, WIDE_CPU, check=True))
             if "spacing" in wide.attrs:  # launches are small here
                 wide = replace(wide, attrs={**wide.attrs, "spacing": SPACING})
@@ -63,3 +69,28 @@ def test_code_for_gpus_leaves_the_same_bits(share: int) -> None:
             examine(case)
         except Mismatch as error:
             pytest.fail(f"HEALD_MEANING_SEED={seed}\n{case.text}\n{error}", pytrace=False)
+
+
+def test_iterations_that_load_together_leave_the_same_bits() -> None:
+    """Faults too, and what is left where a thread had faulted before the loop."""
+    together = ended = 0
+    for seed in range(STRIDED):
+        front = strided_kernel(seed)
+        verdicts = analyse_intervals(front).verdicts(front) if seed % 2 else {}
+        kernel = run_pipeline(guard(front, proofs=verdicts), SCALAR_GPU, check=True)
+        loops = [op for op in walk(kernel.body) if op.name == "for"]
+        together += any(loads_ahead(op) and not can_fault(op) for op in loops)
+        for number in range(3):
+            dims, args = strided_launch(kernel, 3 * seed + number, long=False)
+            try:
+                expected = interpret(kernel, dims, args, fuel=200)
+            except HealdError as error:
+                if error.codes != ("H0708",):  # millions of iterations
+                    raise
+                continue
+            ended += 1
+            found = execute(kernel, dims, args)
+            assert found is not None
+            compare(f"seed {seed}, launch {number}", expected, found)
+    assert together > STRIDED // 3
+    assert ended > STRIDED

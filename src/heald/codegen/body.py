@@ -193,6 +193,17 @@ class Body:
         for v in values:
             self.names[v] = tuple(next(rest) for _ in component_types(v.type))
 
+    def known(self, values: Sequence[Value]) -> list[tuple[Value, tuple[str, ...], str | None]]:
+        """What values are called now, for :meth:`learn` after they have been written again."""
+        return [(v, self.names[v], self.extended.get(v)) for v in values]
+
+    def learn(self, known: Sequence[tuple[Value, tuple[str, ...], str | None]]) -> None:
+        """Call values what they were called before."""
+        for value, names, extended in known:
+            self.names[value] = names
+            if extended is not None:
+                self.extended[value] = extended
+
     def array(self, value: Value) -> ArrayNames:
         """The names of an array."""
         pointer, *rest = self.names[value]

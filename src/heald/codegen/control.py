@@ -10,7 +10,7 @@ from heald.codegen import teams
 from heald.codegen.atomics import emit_atomic
 from heald.codegen.body import Body, ParameterLeaf, types_of
 from heald.codegen.faults import has_faulted, require
-from heald.codegen.loops import unroll_note
+from heald.codegen.loops import emit_together
 from heald.codegen.memory import (
     emit_alloc,
     emit_dim,
@@ -134,7 +134,11 @@ def _emit_for(body: Body, op: Op, targets: Targets) -> None:
         trips, lo, step = (_low_half(body, name) for name in (trips, lo, step))
         kind = "i32"
     types = [kind, kind, *types_of(carried)]
-    ways = [(w.block, ["0", lo, *body.components(op.operands[3:])])]
+    start = ["0", lo, *body.components(op.operands[3:])]
+    left, note = emit_together(
+        body, op, kind, start, trips, step, lambda r: emit_region(body, r, targets)
+    )
+    ways = [(w.block, left)]
     head, mark, names = w.loop_head("for", len(types))
     k, position = names[:2]
     body.bind(carried, names[2:])
@@ -155,7 +159,7 @@ def _emit_for(body: Body, op: Op, targets: Targets) -> None:
         _leave_after_fault(body, op, done, following)
         k_next = w.ins(f"add {kind} {k}, 1")
         position_next = w.ins(f"add {kind} {position}, {step}")
-        w.do(f"br label %{head}{unroll_note(body, op)}")
+        w.do(f"br label %{head}{note}")
         ways.append((w.block, [k_next, position_next, *following]))
     w.close_head(mark, names, types, ways)
     _land(body, done, op.results)

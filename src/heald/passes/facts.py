@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from heald.ir import ATOMICS, OBLIGATIONS, STRUCTURAL, Effect, Kernel, Op, Region, Value, walk
+from heald.ir import (
+    ATOMICS,
+    LOOPS,
+    OBLIGATIONS,
+    STRUCTURAL,
+    Effect,
+    Kernel,
+    Op,
+    Region,
+    Value,
+    walk,
+)
 from heald.ops import TABLE
 from heald.types import Array
 
@@ -18,6 +29,8 @@ _PURE_STRUCTURAL = frozenset(
     {"compose", "extract", "insert", "const", "tid", "launch_dim", "dim", "stride"}
 )
 _SYNCHRONISING = Effect.SYNC | Effect.WRITE
+_SHORT = 48
+_TOGETHER = frozenset({"block_sync", "shuffle", "vote", "printf"})
 
 
 def constants_of(kernel: Kernel) -> dict[Value, bool | int | float]:
@@ -44,6 +57,18 @@ def is_guarded(op: Op) -> bool:
 def may_have_step_zero(op: Op, constants: Constants) -> bool:
     """Could this ``for`` have step 0, as far as its guard and constants tell?"""
     return op.attrs.get("guard") is not False and not constants.get(op.operands[2])
+
+
+def is_short_loop(op: Op) -> bool:
+    """Is it a counted loop of which GPUs had better run some iterations side by side?
+
+    Those hide what each instruction waits for.  Only short innermost loops are worth it, and none
+    in which threads meet.
+    """
+    if op.name != "for":
+        return False
+    inner = list(walk(op.regions[0]))
+    return len(inner) <= _SHORT and not any(o.name in LOOPS or o.name in _TOGETHER for o in inner)
 
 
 def is_pure(op: Op) -> bool:

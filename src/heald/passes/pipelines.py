@@ -17,6 +17,7 @@ from heald.passes.drop_dead import drop_dead
 from heald.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from heald.passes.fold_constants import fold_constants
 from heald.passes.forward_copies import forward_copies
+from heald.passes.hoist_guards import hoist_guards
 from heald.passes.hoist_loop_invariants import hoist_loop_invariants
 from heald.passes.normalise_exits import normalise_exits
 from heald.passes.prune_carried import prune_carried
@@ -50,6 +51,9 @@ TIDY: tuple[Pass, ...] = (
 EXPAND: tuple[Pass, ...] = (unroll_loops, scalarise)
 SCALAR_CPU: tuple[Pass, ...] = (*EXPAND, *TIDY)
 """After ``guard``: what the scalar code generator takes, structured exits included."""
+
+AHEAD: tuple[Pass, ...] = (hoist_guards,)
+"""After those for GPUs; it leaves something behind."""
 
 WARPS: tuple[Pass, ...] = (warp_reduce,)
 """After that, for GPUs whose warps add up numbers (compute capability 8.0)."""

@@ -113,7 +113,7 @@ def test_ptxas_takes_the_corpus(name: str, tmp_path: Path) -> None:
     kernel = load(name).module.kernel
     program = kernel.program(kernel.concrete_types())
     choices = [Choice(), Choice(bounds=True, unit=True, apart=True)]
-    lowered_ = [program.lowered(choice) for choice in choices]
+    lowered_ = [program.lowered_for_gpu(choice, "sm_90") for choice in choices]
     texts = [ptx_text(kernel, entry="k", wide=widen_for_gpu(kernel)) for kernel in lowered_]
     for text in texts:
         check_exact(text)
@@ -315,3 +315,40 @@ def test_only_some_architectures_wait() -> None:
     assert "griddepcontrol" not in text
     assert build(kernel, cuda_target("sm_100")).waits
     assert not build(kernel, cuda_target("sm_89")).waits
+
+
+@wp.kernel
+def shares(x: wp.array(dtype=wp.vec2), sums: wp.array(dtype=float)):
+    total = wp.vec2(0.0, 0.0)
+    for k in range(wp.tid(), x.shape[0], sums.shape[0] * wp.block_dim()):
+        total += x[k]
+    y = wp.reduce_sum(total[0] + total[1])
+    if wp.thread_index() == 0:
+        sums[wp.block_index()] = y
+
+
+@wp.kernel
+def row_sums(x: wp.array(dtype=float, ndim=2), n: int, out: wp.array(dtype=float)):
+    i = wp.tid()
+    total = 0.0
+    for k in range(n):
+        total += x[i, k]
+    out[i] = total
+
+
+@needs_ptxas
+@pytest.mark.parametrize("kernel", [shares, row_sums], ids=lambda k: k.key)
+@pytest.mark.parametrize("bounds", [False, True])
+def test_four_iterations_load_before_they_compute(
+    kernel: wp.Kernel, bounds: bool, tmp_path: Path
+) -> None:
+    """A block of the code has the loads of four iterations, and behind them all of the sums."""
+    program = kernel.program(kernel.concrete_types())
+    choice = Choice(bounds=bounds, unit=True, apart=True)
+    text = ptx_text(program.lowered_for_gpu(choice, "sm_90"), entry="k", locations=False)
+    each = 2 if kernel is shares else 1
+    blocks = [re.findall(r"ld\.global|add\.rn\.f32", b) for b in re.split(r"\n\$L", text)]
+    assert ["ld.global"] * 4 * each + ["add.rn.f32"] * 4 * each in blocks
+    assert ["ld.global"] * each + ["add.rn.f32"] * each in blocks
+    check_exact(text)
+    assemble([text], tmp_path)

@@ -37,10 +37,12 @@ from heald.passes import (
     scalarise,
     unroll_loops,
 )
+from heald.passes.hoist_guards import hoist_guards
 
 EXACT = (
     eliminate_common_subexpressions,
     forward_copies,
+    hoist_guards,
     hoist_loop_invariants,
     normalise_exits,
     scalarise,

@@ -10,9 +10,10 @@ from heald.ir import check, parse, to_text
 from heald.ops import TABLE
 from heald.passes import FRONT, NORMAL, SCALAR_CPU, analyse_intervals, pipelines, run_pipeline
 from heald.passes import guard as guard_pass
+from heald.passes.pipelines import AHEAD
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.wir"))
-PASSES = {f.__name__: f for f in (*FRONT, *NORMAL)}
+PASSES = {f.__name__: f for f in (*FRONT, *NORMAL, *AHEAD)}
 
 
 def guard_bounds(kernel):
@@ -45,5 +46,5 @@ def test_golden(path, golden):
 
 def test_every_pass_has_a_case():
     tried = {path.stem.partition(".")[0] for path in CASES}
-    every = {pipelines.pass_name(f) for f in (*FRONT, *SCALAR_CPU, *NORMAL)}
+    every = {pipelines.pass_name(f) for f in (*FRONT, *SCALAR_CPU, *NORMAL, *AHEAD)}
     assert every | {"guard"} <= tried

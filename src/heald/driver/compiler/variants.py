@@ -18,7 +18,7 @@ from heald.passes.contracts import settle_contracts
 from heald.passes.layout import assume_apart, assume_unit
 from heald.passes.meetings import shares_block
 from heald.passes.own_updates import own_updates
-from heald.passes.pipelines import BLOCKS, EXPAND, PHASES, TIDY, WARPS
+from heald.passes.pipelines import AHEAD, BLOCKS, EXPAND, PHASES, TIDY, WARPS
 from heald.passes.warp_reduce import warp_reduce
 from heald.passes.widen_phases import widen_phases
 
@@ -83,7 +83,7 @@ def lower_for_gpu(kernel: Kernel, arch: str, *, floats: bool = False) -> Kernel:
 
     ``floats`` says that the threads of a warp may add up floats too (pass ``warp_reduce``).
     """
-    kernel = _lower(kernel)
+    kernel = _tidied(_lower(kernel), AHEAD)
     if int(arch.removeprefix("sm_").rstrip("a")) >= _REDUCES:
         passes = (partial(warp_reduce, floats=True),) if floats else WARPS
         kernel = run_pipeline(kernel, passes, check=config.check, trace=trace())
