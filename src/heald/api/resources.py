@@ -17,6 +17,8 @@ from heald.types import i32
 if TYPE_CHECKING:
     import numpy as np
 
+__all__ = ["Resource", "describe", "register", "release", "update"]
+
 
 def register(
     device: Device, kind: int, scalars: Sequence[np.generic[Any]], arrays: Sequence[array]

@@ -14,7 +14,6 @@ import heald as wp
 from heald.api import resources
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.library.hash_grid import KIND, cell_of
-from heald.runtime import Resource
 from heald.utils import blocks
 
 _MAX_CELLS = 1 << 28
@@ -192,7 +191,7 @@ class HashGrid:
         self._handle: int | None = None
         self._room: _Room | None = None
         self._shape: tuple[list[float], list[Any]] | None = None
-        self._shown: tuple[list[float], tuple[wp.array, wp.array], Resource] | None = None
+        self._shown: tuple[list[float], tuple[wp.array, wp.array], resources.Resource] | None = None
 
     @property
     def id(self) -> int:
