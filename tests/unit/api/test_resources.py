@@ -14,5 +14,5 @@ def test_arrays_whose_extent_kernels_could_not_read_are_refused():
         resources.register(cpu, 9, [], [big])
     handle = resources.register(cpu, 9, [], [big[: (1 << 31) - 1]])
     with pytest.raises(wp.LaunchError, match="H0711"):
-        resources.update(cpu, handle, [], [big])
+        resources.describe(handle, [], [big])
     resources.release(cpu, handle)
