@@ -98,6 +98,7 @@ class Body:
         used: values that some op reads.
         allocas: instructions for the head of the function.
         slots: what stands behind handles that the kernel takes, once it has been read.
+        told: handles and kinds of which the thread has found out by now if they are good.
         loop_nodes: metadata of loops (``loops``).
         index: the name of the thread's number in its block, i32, where it is at hand.
         team: where threads of a GPU meet, and which ones.
@@ -124,6 +125,7 @@ class Body:
     allocas: list[str] = field(default_factory=list)
     loop_nodes: list[str] = field(default_factory=list)
     slots: dict[tuple[Any, ...], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    told: set[tuple[Value, object]] = field(default_factory=set)
     local_bytes: int = 0
     shared_bytes: int = 0
     scratch_bytes: int = 0

@@ -1,4 +1,4 @@
-"""Loops of GPUs that run four iterations side by side."""
+"""Loops of GPUs that run several iterations side by side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from heald.passes.loads_ahead import loads_ahead
 
 _FIRST_NODE = 1 << 20
 """Other nodes of a module have lower numbers."""
-_COPIES = 4
+_COPIES, _MORE_COPIES, _FEW_OPS = 4, 8, 24
+"""Iterations side by side, and those of loops of few ops (n-body with 8 in place of 4: 4.5 ms in
+place of 5.3 on an H200)."""
 _WHOLE_TRIPS, _WHOLE_OPS = 64, 4096
 """Loops of more iterations, or of more ops in all of them, are not unrolled as a whole."""
 _ONCE = f'!{{!"{UNROLL}.disable"}}'
@@ -27,8 +29,8 @@ def unroll_note(body: Body, op: Op) -> str:
     """What the back edge of a ``for`` says on GPUs.
 
     Loops over small arrays of the thread are unrolled as a whole: then the arrays are registers.
-    Others make four iterations at once, which hide what each instruction waits for.  Only short
-    innermost loops are worth that, and only without guards, which part the copies again.
+    Others make four or eight iterations at once, which hide what each instruction waits for.  Only
+    short innermost loops are worth that, and only without guards, which part the copies again.
     """
     if not body.gpu:
         return ""
@@ -36,7 +38,8 @@ def unroll_note(body: Body, op: Op) -> str:
         return _note(body, f'!{{!"{UNROLL}.full"}}')
     if not is_short_loop(op) or can_fault(op):
         return ""
-    return _note(body, f'!{{!"{UNROLL}.count", i32 {_COPIES}}}')
+    few = sum(1 for _ in walk(op.regions[0])) <= _FEW_OPS
+    return _note(body, f'!{{!"{UNROLL}.count", i32 {_MORE_COPIES if few else _COPIES}}}')
 
 
 def _runs_over_registers(body: Body, op: Op) -> bool:

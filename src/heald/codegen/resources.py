@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from heald.artifact import FaultKind, abi
 from heald.codegen.body import HEADER, Body, types_of, zeros_of
-from heald.codegen.faults import checked, record_fault
+from heald.codegen.faults import checked, record_fault, require
 from heald.codegen.memory import conjunction, load_scalar
 from heald.codegen.writer import INVARIANT
 from heald.ir import Op
@@ -19,8 +19,12 @@ _INDEX_MASK = (1 << abi.HANDLE_GENERATION_SHIFT) - 1
 def emit_resource(body: Body, op: Op) -> None:
     """``resource_array`` and ``resource_scalar``; a bad handle gives an extent of 0, or 0."""
     if body.gpu and op.operands[0] in body.kernel.params and is_guarded(op):
-        known, names = _read_ahead(body, op)
-        _bind(body, op, known, lambda: names)
+        known, body.names[op.result] = _read_ahead(body, op)
+        handle = (op.operands[0], op.attrs["kind"])
+        if handle not in body.told:  # else a thread with a bad one has faulted before
+            require(body, op, known, FaultKind.HANDLE)
+            if op in body.kernel.body.ops:
+                body.told.add(handle)
         return
     good, place = locate(body, op)
     _bind(body, op, good, lambda: read_slot(body, op, place))
@@ -42,7 +46,7 @@ def _bind(body: Body, op: Op, good: str | None, read: Callable[[], tuple[str, ..
 
 
 def _read_ahead(body: Body, op: Op) -> tuple[str, tuple[str, ...]]:
-    """Whether a handle is good, and the slot, read when the thread begins.
+    """Whether a handle is good, and what the slot then holds, read when the thread begins.
 
     A bad handle names some record too, so reading harms nobody, and loops need not read again.
     """
@@ -50,14 +54,33 @@ def _read_ahead(body: Body, op: Op) -> tuple[str, tuple[str, ...]]:
     if key not in body.slots:
         w, mark = body.writer, len(body.writer.lines)
         good, place = locate(body, op)
-        names = read_slot(body, op, place)
         assert good is not None
-        if isinstance(op.result.type, Array):  # objects hold dense arrays (``api.resources``)
-            names = (*names[:2], str(size_of(op.result.type.dtype)))
+        names = _chosen(body, op, good, read_slot(body, op, place))
         body.allocas += [line.strip() for line in w.lines[mark:]]
         del w.lines[mark:]
         body.slots[key] = good, names
     return body.slots[key]
+
+
+def _chosen(body: Body, op: Op, good: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """What a slot holds, or nothing; its arrays are dense (``api.resources``).
+
+    They lie in global memory, which LLVM believes of pointers that were numbers: it takes casts
+    from one space to another and back for nothing.
+    """
+    w = body.writer
+    if isinstance(op.result.type, Array):
+        number = w.ins(f"ptrtoint ptr {names[0]} to i64")
+        there = w.ins(f"select i1 {good}, i64 {number}, i64 0")
+        there = w.ins(f"inttoptr i64 {there} to ptr addrspace(1)")
+        place = w.ins(f"addrspacecast ptr addrspace(1) {there} to ptr")
+        extent = w.ins(f"select i1 {good}, i64 {names[1]}, i64 0")
+        return place, extent, str(size_of(op.result.type.dtype))
+    kinds = types_of([op.result])
+    return tuple(
+        w.ins(f"select i1 {good}, {kind} {name}, {kind} {zero}")
+        for kind, name, zero in zip(kinds, names, nothing(op), strict=True)
+    )
 
 
 def locate(body: Body, op: Op) -> tuple[str | None, str]:
