@@ -15,7 +15,6 @@ from heald.codegen.memory import (
     element,
     from_bits,
     guarded,
-    indices_of,
     load_scalar,
     places_of,
     store_scalar,
@@ -49,10 +48,8 @@ _SIZE_BITS, _LARGE = 0x7FFFFFFF, (127 - 100) << 23
 def emit_atomic(body: Body, op: Op) -> None:
     """An atomic; behind a guard that fails it changes nothing and gives zero."""
     scalar, offset = element(op)
-    array, index = body.array(op.operands[0]), indices_of(body, op)
-
-    values = body.scalars(op.operands[1 + len(index) :])
-
+    array = body.array(op.operands[0])
+    values = body.scalars(op.operands[1 + len(array.extents) :])
     alone = not body.gpu and _is_of_a_block(op.operands[0]) and op.name != "atomic_cas"
 
     def run() -> tuple[str]:
@@ -64,7 +61,7 @@ def emit_atomic(body: Body, op: Op) -> None:
             return (_update_alone(body, op, scalar, place, values),)
         return (update(body, op, scalar, place, values),)
 
-    body.names[op.result] = guarded(body, op, array, index, run, [scalar])
+    body.names[op.result] = guarded(body, op, array, run, [scalar])
 
 
 def _is_of_a_block(array: Value) -> bool:

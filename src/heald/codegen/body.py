@@ -94,6 +94,7 @@ class Body:
             check, and atomics order the threads of the device only.
         aliases: what is told of arrays that do not overlap.
         compact: arrays all of whose elements lie within 2^31 bytes.
+        short: arrays of fewer than 2^31 elements on every axis.
         grouped: accesses that have been written together with an earlier one.
         used: values that some op reads.
         allocas: instructions for the head of the function.
@@ -120,6 +121,7 @@ class Body:
     prints: bool = False
     unit: bool = False
     compact: set[Value] = field(default_factory=set)
+    short: set[Value] = field(default_factory=set)
     grouped: set[Op] = field(default_factory=set)
     used: frozenset[Value] = frozenset()
     allocas: list[str] = field(default_factory=list)

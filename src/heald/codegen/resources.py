@@ -20,6 +20,7 @@ def emit_resource(body: Body, op: Op) -> None:
     """``resource_array`` and ``resource_scalar``; a bad handle gives an extent of 0, or 0."""
     if body.gpu and op.operands[0] in body.kernel.params and is_guarded(op):
         known, body.names[op.result] = _read_ahead(body, op)
+        body.short.add(op.result)
         handle = (op.operands[0], op.attrs["kind"])
         if handle not in body.told:  # else a thread with a bad one has faulted before
             require(body, op, known, FaultKind.HANDLE)

@@ -444,27 +444,32 @@ def _is_query(s: Session, t: Type) -> bool:
 
 
 def _for_query(s: Session, node: ast.For, query: Value) -> bool:
-    """``for j in query``: the library's ``iterate(state) -> (state, ok, value)`` until it is not
-    ok."""
+    """``for j in query``: stretch by stretch, and in each a counted loop over its elements.
+
+    The library's ``stretches(state) -> (state, ok, list, first, end)`` gives them until it is not
+    ok.  A ``break`` has to leave both loops, so with one it is a single loop: ``iterate(state) ->
+    (state, ok, value)`` until it is not ok.
+    """
     name = _loop_name(s, node)
     hidden = f"<query at {node.lineno}:{node.col_offset}>"
     s.frame.env[hidden] = Binding(query, s.span(node.iter))
+    single = has_break(node.body)
 
     def lower(target: Target, inits: list[Value]) -> tuple[Value, ...]:
         assert target.types is not None
         args = _arguments(s, target)
         s.builder.open()
         s.frame.targets.append(target)
+        step = "iterate" if single else "stretches"
+        more, *found = _asked(s, node, hidden, step)
         with s.at(node.iter):
-            entry = s.frame.env[hidden]
-            assert isinstance(entry, Binding)
-            stepped = call_builtin(s, node.iter, "iterate", (entry.operand,))
-            assert isinstance(stepped, Several)
-            state, more, value = stepped.items
-            s.frame.env[hidden] = Binding(state, None)
             _break_unless(s, node, target, as_value(s, node, s.as_number(node, more)))
-        s.bind(name, value, node.target)
-        if s.block(node.body):
+        if single:
+            s.bind(name, found[0], node.target)
+            goes_on = s.block(node.body)
+        else:
+            goes_on = _for_stretch(s, node, name, found)
+        if goes_on:
             s.builder.emit("yield", loop_values(s, node, target))
         s.frame.targets.pop()
         body = s.builder.close(args)
@@ -472,6 +477,44 @@ def _for_query(s: Session, node: ast.For, query: Value) -> bool:
 
     _loop(s, node, lower, (name, hidden))
     del s.frame.env[hidden]
+    return True
+
+
+def _asked(s: Session, node: ast.For, hidden: str, step: str) -> tuple[Operand, ...]:
+    """What a step of a query gives behind its new state."""
+    entry = s.frame.env[hidden]
+    assert isinstance(entry, Binding)
+    with s.at(node.iter):
+        stepped = call_builtin(s, node.iter, step, (entry.operand,))
+    assert isinstance(stepped, Several)
+    state, *rest = stepped.items
+    s.frame.env[hidden] = Binding(state, None)
+    return tuple(rest)
+
+
+def _for_stretch(s: Session, node: ast.For, name: str, found: Sequence[Operand]) -> bool:
+    """The loop over the elements of a stretch of a list."""
+    places, *bounds = found
+    assert isinstance(places, Value)
+    lo, hi = (as_value(s, node.iter, s.as_number(node.iter, bound)) for bound in bounds)
+
+    def lower(target: Target, inits: list[Value]) -> tuple[Value, ...]:
+        args = _arguments(s, target)
+        place = Value(lo.type)
+        s.builder.open()
+        s.frame.targets.append(target)
+        with s.at(node.iter):
+            value = s.builder.emit("load", (places, place), (i32,))[0]
+        s.bind(name, value, node.target)
+        if s.block(node.body):
+            s.builder.emit("yield", loop_values(s, node, target))
+        s.frame.targets.pop()
+        region = s.builder.close((place, *args))
+        assert target.types is not None
+        bounds_and_step = (lo, hi, s.const(i32, 1))
+        return s.builder.emit("for", (*bounds_and_step, *inits), target.types, (region,))
+
+    _loop(s, node, lower, (name,))
     return True
 
 

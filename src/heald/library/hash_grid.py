@@ -111,27 +111,26 @@ def wrapped_once(k: int32, dim: int32) -> int32:
 
 
 @builtin(group="Protocols")
-def iterate(q: HashGridQuery) -> Anything:
-    """One step of ``for j in query``: the query after it, whether there was a point, and its index.
+def stretches(q: HashGridQuery) -> Anything:
+    """One step of the outer loop of ``for j in query``: the query after it, whether there was a
+    stretch, the list of points, and the places in it of the stretch and behind it.
 
     Cells that follow each other on the z axis are one stretch of the list of points; where the axis
-    wraps, there are two.
+    wraps, there are two.  What they are always, between 0 and the number of points, is said once
+    more, so that their elements need no guards.
     """
-    starts = m.resource_array(q.id, INTS, kind=KIND, slot=0)
     ids = m.resource_array(q.id, INTS, kind=KIND, slot=1)
-    while q.next >= q.end:
-        if q.x >= q.count_x:
-            return q, False, int32(0)
+    there = q.x < q.count_x
+    next, end = int32(0), int32(0)
+    if there:
+        starts = m.resource_array(q.id, INTS, kind=KIND, slot=0)
         x = wrapped_once(q.base_x + q.x, q.dim_x)
         y = wrapped_once(q.base_y + q.y, q.dim_y)
         row = (x * q.dim_y + y) * q.dim_z
         last = q.base_z + q.count_z
-        if q.wrapped == 0:
-            q.next = starts[row + q.base_z]
-            q.end = starts[row + min(last, q.dim_z)]
-        else:
-            q.next = starts[row]
-            q.end = starts[row + last - q.dim_z]
+        low, high = row + q.base_z, row + min(last, q.dim_z)
+        if q.wrapped != 0:
+            low, high = row, row + last - q.dim_z
         if q.wrapped == 0 and last > q.dim_z:
             q.wrapped = 1
         else:
@@ -140,6 +139,19 @@ def iterate(q: HashGridQuery) -> Anything:
             if q.y >= q.count_y:
                 q.y = 0
                 q.x += 1
+        next, end = starts[low], starts[high]
+    return q, there, ids, max(next, 0), min(end, int32(ids.shape[0]))
+
+
+@builtin(group="Protocols")
+def iterate(q: HashGridQuery) -> Anything:
+    """One step of ``for j in query`` where a ``break`` may leave it: the query after it, whether
+    there was a point, and its index."""
+    while q.next >= q.end:
+        q, there, _list, q.next, q.end = stretches(q)
+        if not there:
+            return q, False, int32(0)
+    ids = m.resource_array(q.id, INTS, kind=KIND, slot=1)
     j = ids[q.next]
     q.next += 1
     return q, True, j

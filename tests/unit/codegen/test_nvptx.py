@@ -20,9 +20,10 @@ from heald.codegen import build, cuda_architecture, cuda_target, ptx_text
 from heald.diagnostics import CompileError, DeviceError, InternalError
 from heald.driver.choice import Choice
 from heald.driver.compiler import widen_for_gpu
-from heald.ir import Kernel
+from heald.ir import Kernel, walk
 from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
 from heald.passes.coarsen import coarsen
+from heald.passes.facts import is_guarded
 from heald.passes.layout import assume_unit
 from heald.passes.pipelines import WIDE_CPU
 from heald.passes.warp_reduce import warp_reduce
@@ -352,3 +353,66 @@ def test_four_iterations_load_before_they_compute(
     assert ["ld.global"] * each + ["add.rn.f32"] * each in blocks
     check_exact(text)
     assemble([text], tmp_path)
+
+
+@wp.kernel
+def rotate(x: wp.array(dtype=int), y: wp.array(dtype=int)):
+    i = wp.tid()
+    y[i] = wp.shuffle_idx(x[i], (i + 1) % 32)
+
+
+def text_of(kernel: wp.Kernel) -> str:
+    program = kernel.program(kernel.concrete_types())
+    return ptx_text(program.lowered(Choice(bounds=True, unit=True, apart=True)), entry="k")
+
+
+def test_whole_warps_know_who_exchanges() -> None:
+    masks = re.findall(r"shfl\.sync\.idx\.b32 .*, (\S+);", text_of(rotate))
+    assert sorted(mask == "-1" for mask in masks) == [False, True]
+
+
+@wp.kernel
+def sort_four(x: wp.array(dtype=wp.vec4), y: wp.array(dtype=wp.vec4), n: int):
+    i = wp.tid()
+    own = wp.zeros(shape=4, dtype=float)
+    for k in range(4):
+        own[k] = x[i][k]
+    for k in range(n):
+        own[k % 4] += 1.0
+    for k in range(4):
+        y[i][k] = own[3 - k]
+
+
+@wp.kernel
+def turn_around(x: wp.array(dtype=float, ndim=2), y: wp.array(dtype=float, ndim=2)):
+    i = wp.tid()
+    own = wp.zeros(shape=24, dtype=float)
+    for k in range(24):
+        own[k] = x[i, k % x.shape[1]] * float(k)
+    for k in range(24):
+        y[i, k % y.shape[1]] = own[23 - k] + own[k]
+
+
+def test_small_arrays_of_a_thread_are_registers_where_loops_are_constant() -> None:
+    assert not re.search(r"(ld|st)\.local\.b32", text_of(turn_around))
+    assert re.search(r"(ld|st)\.local\.b32", text_of(sort_four))
+
+
+@wp.kernel
+def near(grid: wp.uint64, x: wp.array(dtype=wp.vec3), y: wp.array(dtype=int)):
+    i = wp.tid()
+    n = 0
+    for j in wp.hash_grid_query(grid, x[i], 1.0):
+        n += y[j]
+    y[i] = n
+
+
+def test_lists_of_a_grid_are_read_from_global_memory_without_guards() -> None:
+    text = text_of(near)
+    assert not re.search(r"\sld\.b32", text), "generic"
+    compared = re.findall(r"setp\.[lg][te]u?\.u32", text)
+    assert compared, "an index is compared in 32 bits"
+    program = near.program(near.concrete_types())
+    lowered_ = program.lowered(Choice(bounds=True, unit=True, apart=True))
+    guards = [op for op in walk(lowered_.body) if op.name == "load" and is_guarded(op)]
+    assert len(guards) == 3, "where a row of cells starts and ends, and y[j]; not the list"

@@ -289,3 +289,70 @@ def test_what_gpus_build_is_the_same(count, dims, monkeypatch):
     (starts, ids), (starts_there, ids_there) = built
     np.testing.assert_array_equal(starts.numpy(), starts_there.numpy())
     np.testing.assert_array_equal(ids.numpy(), ids_there.numpy())
+
+
+@wp.func
+def first_within(grid: wp.uint64, points: wp.array(dtype=wp.vec3), i: int, radius: float):
+    for j in wp.hash_grid_query(grid, points[i], radius):
+        if wp.length(points[j] - points[i]) <= radius and j != i:
+            return j
+    return -1
+
+
+@wp.kernel
+def leave_loops(
+    grid: wp.uint64, points: wp.array(dtype=wp.vec3), radius: float, out: wp.array(dtype=wp.vec4i)
+):
+    """Loops over a query that are left in every way: by continue, break and return, and nested."""
+    i = wp.tid()
+    count = 0
+    last = -1
+    for j in wp.hash_grid_query(grid, points[i], radius):
+        if wp.length(points[j] - points[i]) > radius:
+            continue
+        count += 1
+        last = j
+    few = 0
+    for j in wp.hash_grid_query(grid, points[i], radius):
+        if few == 3:
+            break
+        few += j
+    total = 0
+    for j in wp.hash_grid_query(grid, points[i], radius):
+        for k in wp.hash_grid_query(grid, points[j], radius):
+            if k == i:
+                continue
+            total += k
+            if k > 40:
+                break
+    out[i] = wp.vec4i(count, last, first_within(grid, points, i, radius), few + 3 * total)
+
+
+def test_loops_over_a_query_are_left_in_every_way(device):
+    points = np.random.default_rng(8).random((120, 3)).astype(np.float32) * 3
+    radius = 0.6
+    candidates = query(points, radius, device=device)
+    p = wp.array(points, dtype=wp.vec3, device=device)
+    grid = wp.HashGrid(8, 8, 8, device=device)
+    grid.build(p, radius)
+    out = wp.zeros(len(points), dtype=wp.vec4i, device=device)
+    wp.launch(leave_loops, dim=len(points), inputs=[grid.id, p, radius, out], device=device)
+    near = neighbours(points, radius)
+    for i, (count, last, first, rest) in enumerate(out.numpy()):
+        within = [j for j in candidates[i] if j in near[i]]
+        assert (count, last) == (len(within), within[-1])
+        assert first == next((j for j in within if j != i), -1)
+        few = 0
+        for j in candidates[i]:
+            if few == 3:
+                break
+            few += j
+        total = 0
+        for j in candidates[i]:
+            for k in candidates[j]:
+                if k == i:
+                    continue
+                total += k
+                if k > 40:
+                    break
+        assert rest == few + 3 * total
