@@ -59,16 +59,18 @@ def begin(body: Body, *, whole: bool = False) -> None:
 
 
 def choose(body: Body, whole: str, other: str) -> list[str]:
-    """The instructions of a thread that calls one of two functions, if all lanes are there or not.
+    """The instructions of a thread that calls one of two functions, if its block has whole warps
+    only or not.
 
-    Votes and shuffles of a mask that is known take a fraction of the instructions.
+    Votes and shuffles of a mask that is known take a fraction of the instructions.  All threads of
+    a block choose alike: they meet at one barrier, not at two copies of it.
     """
     w = body.writer
     w.start("begin")
     w.place = "" if body.locations is None else body.locations.at(body.kernel.span)
     body.index = w.ins(_INDEX)
-    every = w.ins(f"icmp eq i32 {_lanes_there(body)}, {_EVERY}")
-    w.branch(every, "every", "some", likely=True)
+    rest = w.ins(f"and i32 {_threads_there(body)}, {LANE_WIDTH - 1}")
+    w.branch(w.ins(f"icmp eq i32 {rest}, 0"), "every", "some", likely=True)
     for label, call in (("every", whole), ("some", other)):
         w.start(label)
         w.do(call)
@@ -84,8 +86,8 @@ def _leaving(op: Op, meeting: str, uniformity: BlockUniformity) -> str:
     return meeting if op.name == "while" and asked else "nobody"
 
 
-def _lanes_there(body: Body) -> str:
-    """The lanes of the warp that the launch has, all but in the last warp of a block."""
+def _threads_there(body: Body) -> str:
+    """How many threads of the block the launch has, an i32."""
     w = body.writer
     total = launch_extent(0)
     for axis in range(1, _DIMS):
@@ -93,7 +95,12 @@ def _lanes_there(body: Body) -> str:
     first = w.ins(f"sub i64 {THREAD}, {w.ins(f'zext i32 {body.index} to i64')}")
     size = w.ins(f"zext i32 {BLOCK_DIM} to i64")
     left = w.ins(f"sub i64 {total}, {first}")
-    count = w.ins(f"trunc i64 {w.ins(f'call i64 @llvm.smin.i64(i64 {left}, i64 {size})')} to i32")
+    return w.ins(f"trunc i64 {w.ins(f'call i64 @llvm.smin.i64(i64 {left}, i64 {size})')} to i32")
+
+
+def _lanes_there(body: Body) -> str:
+    """The lanes of the warp that the launch has, all but in the last warp of a block."""
+    w, count = body.writer, _threads_there(body)
     before = w.ins(f"and i32 {body.index}, {-LANE_WIDTH}")
     lanes = w.ins(f"sub i32 {count}, {before}")
     few = w.ins(f"call i32 @llvm.smin.i32(i32 {lanes}, i32 31)")
