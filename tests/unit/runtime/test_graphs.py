@@ -338,6 +338,33 @@ def test_memory_that_is_freed_inside_a_capture_of_two_streams_is_no_part_of_it(
     wp.capture_launch(graph)
 
 
+def test_memory_is_freed_later_while_the_legacy_stream_cannot_be_asked(
+    driver: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another library captures: CUDA then says nothing of the legacy stream."""
+    driver.gpu.has_pools = driver.gpu.uses_pool = True
+    foreign = wp.Stream("cuda:0", cuda_stream=1)
+    array, refused = wp.zeros(3, device="cuda:0"), [True]
+
+    def ask(stream: Any, state: Any) -> None:
+        if refused[0]:
+            raise DeviceError(Diagnostic("H0808", "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"))
+        state._obj.value = 0
+
+    monkeypatch.setattr(driver, "cuStreamIsCapturing", ask, raising=False)
+
+    def freed() -> int:
+        return sum(name == "cuMemFreeAsync" for name, _ in driver.calls)
+
+    del array
+    wp.synchronize("cuda:0")
+    assert freed() == 0
+    refused[0] = False
+    wp.synchronize("cuda:0")
+    assert freed() == 1
+    assert foreign.is_foreign
+
+
 def test_a_capture_that_cannot_begin_leaves_its_stream_as_it_was(driver: Noted) -> None:
     def refuse() -> None:
         raise DeviceError(Diagnostic("H0808", "not now"))

@@ -185,9 +185,16 @@ class Gpu:
         else:
             action()
 
+    def try_later(self, action: Callable[[], None]) -> None:
+        """Do something when the host next waits for the GPU: a capture that is not ours forbids
+        it."""
+        self._late.append(action)
+
     def catch_up(self) -> None:
         """Do what waited for the end of captures."""
-        while self._late and not self.captures:
+        for _ in range(len(self._late)):  # what fails again stays for the next time
+            if self.captures or not self._late:
+                return
             self._late.popleft()()
 
 

@@ -93,8 +93,14 @@ def _free(gpu: Gpu, address: int, pooled: bool) -> None:
             call.attempt("cuMemFreeAsync", ctypes.c_uint64(address), gpu.default.handle)
             return
         last = gpu.own_stream("free")
-        for stream in list(gpu.streams):
-            if stream.is_foreign and stream.is_capturing:
+        streams = list(gpu.streams)
+        try:
+            captured = {s for s in streams if s.is_foreign and s.is_capturing}
+        except DeviceError:  # the legacy stream tells nothing while another library captures
+            gpu.try_later(lambda: _free(gpu, address, pooled))
+            return
+        for stream in streams:
+            if stream in captured:
                 continue  # by its owner, who keeps what it uses
             event = stream.mark() if stream.capture is None else stream.before
             if event is not None:
