@@ -103,7 +103,9 @@ def compile_for_gpu(lowered: Kernel, condition: LaunchCondition, device: Device)
 def load_on_gpu(name: str, artifact: Artifact, device: Device) -> GpuVariant:
     """Put code where it runs; ``name`` is what errors call the kernel."""
     told = Told(name, artifact.sites, artifact.formats)
-    return GpuVariant(artifact, load_cuda(device, artifact), register(told))
+    with passing_turn():  # the driver loads nothing while it makes code for another thread
+        code = load_cuda(device, artifact)
+    return GpuVariant(artifact, code, register(told))
 
 
 def run_on_gpu(

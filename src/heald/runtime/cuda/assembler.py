@@ -99,7 +99,7 @@ _TURNS = _Turns()
 
 @contextmanager
 def taking_turns(turn: Lock) -> Iterator[None]:
-    """Hold a lock inside a ``with``, but while code is made for this thread.
+    """Hold a lock inside a ``with``, but while code is made or loaded for this thread.
 
     Threads that compile then do not fight for Python's own lock, which costs them more than they
     gain.
