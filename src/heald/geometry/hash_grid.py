@@ -272,13 +272,15 @@ class HashGrid:
         count, cells = len(points), math.prod(self.dims)
         room = self._room
         if room is None or room.count != count:
-            self._room = room = _Room(count, cells, self.device)
+            room = _Room(count, cells, self.device)
         counts, starts = room.counts, room.starts
+        self._room = None  # if a launch tells of an earlier fault, counts are no zeros any more
         inputs = [points, *self._layout(width), counts, room.cells, room.places]
         wp.launch(_count_points, dim=count, inputs=inputs, device=self.device)
         room.scanner.run(counts, starts, inclusive=False)
         inputs = [room.cells, room.places, starts, counts, room.found]
         wp.launch(_gather_cells, dim=count, inputs=inputs, device=self.device)
+        self._room = room
         inputs = [room.found, room.cells, starts, room.ids]
         wp.launch(_order_cells, dim=count, inputs=inputs, device=self.device)
         self._register(width, (starts, room.ids))

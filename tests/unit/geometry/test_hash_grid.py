@@ -291,6 +291,28 @@ def test_what_gpus_build_is_the_same(count, dims, monkeypatch):
     np.testing.assert_array_equal(ids.numpy(), ids_there.numpy())
 
 
+def test_a_build_that_was_cut_short_does_not_count_twice(monkeypatch):
+    """As when a launch raises the fault of an earlier kernel."""
+    points = wp.array(np.random.default_rng(3).random((50, 3)), dtype=wp.vec3, device="cpu")
+    grid, built = wp.HashGrid(4, 4, 4, device="cpu"), []
+    monkeypatch.setattr(grid, "_register", lambda width, arrays: built.append(arrays[0].numpy()))
+    grid._build_on_gpu(points, [0.3] * 3)
+    launch, launches = wp.launch, []
+
+    def fail(kernel, *args, **kwargs):
+        launches.append(kernel)
+        if len(launches) == 2:
+            raise wp.KernelFault("of another kernel")
+        return launch(kernel, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(wp, "launch", fail)
+        with pytest.raises(wp.KernelFault):
+            grid._build_on_gpu(points, [0.3] * 3)
+    grid._build_on_gpu(points, [0.3] * 3)
+    np.testing.assert_array_equal(built[0], built[1])
+
+
 @wp.func
 def first_within(grid: wp.uint64, points: wp.array(dtype=wp.vec3), i: int, radius: float):
     for j in wp.hash_grid_query(grid, points[i], radius):
