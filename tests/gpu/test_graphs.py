@@ -266,7 +266,7 @@ def test_grids_that_graphs_build() -> None:
     early = wp.full(300, 5.0, device=GPU)
     wp.launch(neighbours, dim=300, inputs=[grid.id, graphs[0][1], early], device=GPU)
     assert not early.numpy().any()  # no graph has run
-    for k in (0, 1, 2, 1, 0, 0, 2):
+    for k in (1, 0, 2, 1, 0, 0, 2):  # the second has the memory that the first one made
         graph, points, sums = graphs[k]
         sums.zero_()
         wp.capture_launch(graph)
@@ -274,6 +274,26 @@ def test_grids_that_graphs_build() -> None:
         sums.zero_()
         wp.launch(neighbours, dim=len(points), inputs=[grid.id, points, sums], device=GPU)
         assert sums.numpy().tobytes() == wanted[k].tobytes()
+
+
+def test_builds_between_a_capture_and_its_graph() -> None:
+    """With the memory that the capture made."""
+    points = wp.array(np.random.default_rng(4).random((300, 3)), dtype=wp.vec3, device=GPU)
+    junk = [wp.full(n, 7, dtype=int, device=GPU) for n in (300, 8 * 8 * 8 + 1) for _ in range(6)]
+    del junk  # so that new memory has something in it
+    grid, other = (wp.HashGrid(8, 8, 8, device=GPU) for _ in range(2))
+    other.build(points, 0.2)
+    with wp.ScopedCapture(GPU) as capture:
+        grid.build(points, 0.2)
+    found = []
+    for one in (other, grid, grid):
+        if one is grid:
+            grid.build(points, 0.2)
+        sums = wp.zeros(300, device=GPU)
+        wp.launch(neighbours, dim=300, inputs=[one.id, points, sums], device=GPU)
+        found.append(sums.numpy().tobytes())
+        wp.capture_launch(capture.graph)
+    assert found[0] == found[1] == found[2]
 
 
 def test_graphs_on_streams_that_are_gone() -> None:

@@ -135,15 +135,22 @@ def _order_cells(
 
 
 class _Room:
-    """Memory of a GPU that builds of as many points share; counts are zeros between them."""
+    """Memory of a GPU that builds of as many points share.
+
+    Attributes:
+        is_clean: will the next build find zeros as counts?  A build leaves zeros behind, so only
+            the first one needs to make them, and the one after another that failed on the way.
+    """
 
     def __init__(self, count: int, cells: int, device: Any) -> None:
         self.count = count
+        self.is_clean = False
         self.cells, self.places, self.found, self.ids = (
             wp.empty(count, dtype=wp.int32, device=device) for _ in range(4)
         )
-        self.counts = wp.zeros(cells + 1, dtype=wp.int32, device=device)
-        self.starts = wp.empty(cells + 1, dtype=wp.int32, device=device)
+        self.counts, self.starts = (
+            wp.empty(cells + 1, dtype=wp.int32, device=device) for _ in range(2)
+        )
         self.scanner = blocks.Scanner(cells + 1, wp.int32, device)
 
 
@@ -212,7 +219,8 @@ class HashGrid:
         grid).
 
         Queries with other radii work too; they look at more or larger cells.  On a GPU the same
-        memory is filled again, so launches in other streams that query the grid must have ended.
+        memory is filled again, so launches in other streams that query or build the grid must have
+        ended.
         In a capture the grid is built whenever the graph runs.
 
         Args:
@@ -272,16 +280,20 @@ class HashGrid:
         count, cells = len(points), math.prod(self.dims)
         room = self._room
         if room is None or room.count != count:
-            room = _Room(count, cells, self.device)
+            self._room = room = _Room(count, cells, self.device)
         counts, starts = room.counts, room.starts
-        self._room = None  # if a launch tells of an earlier fault, counts are no zeros any more
+        # What is captured happens later, and nobody knows behind which other builds.
+        is_captured = self.device.is_cuda and wp.get_stream(self.device).is_capturing
+        if is_captured or not room.is_clean:
+            counts.zero_()
+        room.is_clean &= is_captured  # an earlier fault may be raised at any of the launches
         inputs = [points, *self._layout(width), counts, room.cells, room.places]
         wp.launch(_count_points, dim=count, inputs=inputs, device=self.device)
         room.scanner.run(counts, starts, inclusive=False)
         inputs = [room.cells, room.places, starts, counts, room.found]
         wp.launch(_gather_cells, dim=count, inputs=inputs, device=self.device)
-        self._room = room
         inputs = [room.found, room.cells, starts, room.ids]
+        room.is_clean |= not is_captured
         wp.launch(_order_cells, dim=count, inputs=inputs, device=self.device)
         self._register(width, (starts, room.ids))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import heald as wp
+from heald.diagnostics import Diagnostic
 
 LIMIT = 512
 
@@ -291,26 +292,27 @@ def test_what_gpus_build_is_the_same(count, dims, monkeypatch):
     np.testing.assert_array_equal(ids.numpy(), ids_there.numpy())
 
 
-def test_a_build_that_was_cut_short_does_not_count_twice(monkeypatch):
-    """As when a launch raises the fault of an earlier kernel."""
-    points = wp.array(np.random.default_rng(3).random((50, 3)), dtype=wp.vec3, device="cpu")
-    grid, built = wp.HashGrid(4, 4, 4, device="cpu"), []
-    monkeypatch.setattr(grid, "_register", lambda width, arrays: built.append(arrays[0].numpy()))
-    grid._build_on_gpu(points, [0.3] * 3)
-    launch, launches = wp.launch, []
+@pytest.mark.parametrize("failing", range(5))
+def test_builds_behind_one_that_failed_on_the_way(failing, monkeypatch):
+    """As on a GPU, where any launch may raise what an earlier kernel did."""
+    random = np.random.default_rng(failing)
+    points = wp.array(random.random((5000, 3), dtype=np.float32), dtype=wp.vec3, device="cpu")
+    grid, other = (wp.HashGrid(8, 9, 100, device="cpu") for _ in range(2))
+    grid._build_on_gpu(points, [0.1] * 3)
+    launch, left = wp.launch, iter(range(failing, -1, -1))
 
-    def fail(kernel, *args, **kwargs):
-        launches.append(kernel)
-        if len(launches) == 2:
-            raise wp.KernelFault("of another kernel")
-        return launch(kernel, *args, **kwargs)
+    def fail_once(*args, **options):
+        if next(left, None) == 0:
+            raise wp.KernelFault(Diagnostic("H0401", "of an earlier kernel"))
+        return launch(*args, **options)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(wp, "launch", fail)
-        with pytest.raises(wp.KernelFault):
-            grid._build_on_gpu(points, [0.3] * 3)
-    grid._build_on_gpu(points, [0.3] * 3)
-    np.testing.assert_array_equal(built[0], built[1])
+    monkeypatch.setattr(wp, "launch", fail_once)
+    with pytest.raises(wp.KernelFault):
+        grid._build_on_gpu(points, [0.1] * 3)
+    grid._build_on_gpu(points, [0.1] * 3)
+    other.build(points, 0.1)
+    for made, expected in zip(grid._shown[1], other._shown[1], strict=True):
+        np.testing.assert_array_equal(made.numpy(), expected.numpy())
 
 
 @wp.func
