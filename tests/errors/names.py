@@ -147,3 +147,15 @@ def captured(a: wp.array(dtype=float)):
     a[7] = a[7] + np  #~ H0107
     a[8] = "text"  #~ H0107
     a[9] = None  #~ H0107
+
+
+@wp.kernel
+def set_in_a_loop_inside(a: wp.array(dtype=float), grid: wp.uint64, p: wp.vec3, n: int):
+    for i in range(n):
+        for k in range(i):
+            last = a[k]
+    a[0] = last  #~ H0302
+    for j in wp.hash_grid_query(grid, p, 1.0):
+        found = a[j]
+    a[1] = found  #~ H0302
+    a[2] = float(j)  #~ H0302

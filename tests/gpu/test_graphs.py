@@ -282,13 +282,11 @@ def test_builds_between_a_capture_and_its_graph() -> None:
     junk = [wp.full(n, 7, dtype=int, device=GPU) for n in (300, 8 * 8 * 8 + 1) for _ in range(6)]
     del junk  # so that new memory has something in it
     grid, other = (wp.HashGrid(8, 8, 8, device=GPU) for _ in range(2))
-    other.build(points, 0.2)
     with wp.ScopedCapture(GPU) as capture:
         grid.build(points, 0.2)
     found = []
-    for one in (other, grid, grid):
-        if one is grid:
-            grid.build(points, 0.2)
+    for one in (grid, grid, other):
+        one.build(points, 0.2)
         sums = wp.zeros(300, device=GPU)
         wp.launch(neighbours, dim=300, inputs=[one.id, points, sums], device=GPU)
         found.append(sums.numpy().tobytes())

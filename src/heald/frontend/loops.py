@@ -222,7 +222,8 @@ def _loop(
     inside, s.frame.env = s.frame.env, dict(before)
     for name in rebound:
         if name not in names and name not in hidden and before.get(name) != Unset(None):
-            s.frame.env[name] = Unset(_set_inside_only(s, node, name, inside.get(name)))
+            held = _held(inside.get(name))
+            s.frame.env[name] = Unset(_set_inside_only(s, node, name, held), held)
     for name, value in zip(names, results, strict=True):
         s.names[value] = name
         entry = before[name]
@@ -235,13 +236,17 @@ def _init(s: Session, node: ast.AST, entry: Entry) -> Value:
     return as_value(s, node, entry.operand)
 
 
+def _held(entry: Entry | None) -> Operand | None:
+    """What a name holds at the end of a loop's body, or held in a loop inside."""
+    return entry.operand if isinstance(entry, Binding) else entry.held if entry else None
+
+
 def _set_inside_only(
-    s: Session, node: ast.For | ast.While, name: str, entry: Entry | None
+    s: Session, node: ast.For | ast.While, name: str, operand: Operand | None
 ) -> Diagnostic:
     head = _head(node)
     endless = isinstance(head, ast.Constant) and bool(head.value)
     why = "" if endless else ", which may run zero times"
-    operand = entry.operand if isinstance(entry, Binding) else None
     return Diagnostic(
         "H0302",
         f"'{name}' may be unset: it is set only inside this loop{why}",

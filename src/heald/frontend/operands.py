@@ -77,9 +77,10 @@ class Binding:
 @dataclass(frozen=True, slots=True)
 class Unset:
     """A name that cannot be read here.  ``diagnostic`` explains why; None where an error was
-    reported already."""
+    reported already.  ``held`` is what it held in the loop behind which that is, where known."""
 
     diagnostic: Diagnostic | None
+    held: Operand | None = None
 
 
 Entry = Binding | Unset
