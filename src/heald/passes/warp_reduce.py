@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from heald.ir import ATOMICS, Attr, Kernel, Op, Value, walk
-from heald.passes.facts import is_pure
+from heald.passes.facts import is_pure, space_of
 from heald.passes.rebuild import Rebuild
 from heald.types import Scalar, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 
@@ -37,9 +37,9 @@ def warp_reduce(kernel: Kernel, *, floats: bool = False) -> Kernel:
     same one are added up.  A GPU updates them by a loop around the word, all but ``and``, ``or``
     and ``xor``; with ever more threads at one word nearly all rounds of such a loop are in vain.
 
-    Left alone too are atomics whose old value is used.  Ops of a loop count only where their index
-    rests on nothing that changes from one iteration to the next: threads that meet need not be at
-    the same one.
+    Left alone too are atomics whose old value is used, and those of local arrays: each thread has
+    its own at the same address.  Ops of a loop count only where their index rests on nothing that
+    changes from one iteration to the next: threads that meet need not be at the same one.
 
     Args:
         kernel: as the scalar code generator takes it.
@@ -50,7 +50,10 @@ def warp_reduce(kernel: Kernel, *, floats: bool = False) -> Kernel:
     marked = {
         op
         for op in walk(kernel.body)
-        if op.name in ATOMICS and op.result not in used and _fits(op, fixed, floats)
+        if op.name in ATOMICS
+        and op.result not in used
+        and space_of(op) != "local"
+        and _fits(op, fixed, floats)
     }
     if not marked:
         return kernel

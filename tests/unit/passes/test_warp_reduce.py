@@ -53,6 +53,17 @@ def test_small_integers_of_any_element(t: Scalar, kind: str) -> None:
     assert marks(m.done()) == [True]
 
 
+@pytest.mark.parametrize("t", [i8, u8, i16, u16, i32], ids=str)
+@pytest.mark.parametrize("kind", ["add", "sub", "min", "max"])
+def test_local_arrays_are_left_alone(t: Scalar, kind: str) -> None:
+    """Every thread has its own at the same address."""
+    m = Make(a=Array(t, 1), n=Array(i32, 1))
+    own = m.emit("alloc", types=[Array(t, 1, "local", (4,))])
+    m.atomic(kind, own, m.load(m.n, m.tid()), m.load(m.a, m.tid()))
+    m.store(m.a, m.tid(), m.load(own, m.const(i32, 0)))
+    assert marks(m.done()) == [False]
+
+
 def test_the_mark_is_a_truth_value() -> None:
     marked = warp_reduce(run_pipeline(guard(counter(i32, "add")), SCALAR_CPU, check=True))
     text = to_text(marked)
