@@ -13,7 +13,7 @@ from heald.codegen.writer import Writer
 from heald.diagnostics import InternalError
 from heald.ir import Kernel, Op, Value, op_ids, walk
 from heald.passes.array_roots import Root, array_roots
-from heald.passes.facts import is_guarded
+from heald.passes.facts import has_narrow_indices, is_guarded
 from heald.passes.guards_ahead import find_roots
 from heald.types import Array, Scalar, Type, i32, i64, leaves, size_of
 
@@ -94,7 +94,8 @@ class Body:
             check, and atomics order the threads of the device only.
         aliases: what is told of arrays that do not overlap.
         compact: arrays all of whose elements lie within 2^31 bytes.
-        short: arrays of fewer than 2^31 elements on every axis.
+        narrow: has every array that the kernel takes fewer than 2^31 elements on every axis?
+        short: other arrays of which that is known.
         grouped: accesses that have been written together with an earlier one.
         used: values that some op reads.
         allocas: instructions for the head of the function.
@@ -121,6 +122,7 @@ class Body:
     prints: bool = False
     unit: bool = False
     compact: set[Value] = field(default_factory=set)
+    narrow: bool = False
     short: set[Value] = field(default_factory=set)
     grouped: set[Op] = field(default_factory=set)
     used: frozenset[Value] = frozenset()
@@ -145,6 +147,7 @@ class Body:
         self.checked = any(is_guarded(op) for op in ops)
         self.prints = any(op.name == "printf" for op in ops)
         self.used = frozenset(v for op in ops for v in op.operands)
+        self.narrow = has_narrow_indices(self.kernel)
         self.unit = self.kernel.attrs.get("unit") is True
         if self.unit:
             self.compact.update(p for p in self.kernel.params if isinstance(p.type, Array))

@@ -119,11 +119,12 @@ def moved(body: Body, pointer: str, terms: Sequence[str], offset: int) -> str:
 def inside(body: Body, op: Op, extents: Sequence[str]) -> str:
     """Is 0 <= index < extent on every axis?  One unsigned comparison each.
 
-    GPUs compare numbers of 32 bits, where no more are needed, in half the instructions.
+    GPUs compare numbers of 32 bits, where no more are needed, in half the instructions.  An array
+    within 2^31 bytes may need more: an axis of stride 0 has any extent.
     """
     w, array = body.writer, op.operands[0]
     index = op.operands[1 : 1 + len(extents)]
-    short = body.gpu and (array in body.short or array in body.compact)
+    short = body.gpu and (body.narrow or array in body.short)
     parts = []
     for value, extent in zip(index, extents, strict=True):
         if short and value.type is i32 and value not in body.constants:

@@ -18,7 +18,7 @@ from heald.ir import (
     walk,
 )
 from heald.ops import TABLE
-from heald.types import Array
+from heald.types import Array, i32
 
 T = TypeVar("T")
 Constants = Mapping[Value, bool | int | float]
@@ -57,6 +57,18 @@ def is_guarded(op: Op) -> bool:
 def may_have_step_zero(op: Op, constants: Constants) -> bool:
     """Could this ``for`` have step 0, as far as its guard and constants tell?"""
     return op.attrs.get("guard") is not False and not constants.get(op.operands[2])
+
+
+def has_narrow_indices(kernel: Kernel) -> bool:
+    """Was the kernel specialised for launches and arrays with fewer than 2^31 elements on an axis?
+
+    Such a kernel reads launch indices and extents as i32; launches and arrays that do not fit get
+    another specialisation.
+    """
+    return any(
+        op.name in ("tid", "dim", "launch_dim") and op.results[0].type is i32
+        for op in walk(kernel.body)
+    )
 
 
 def is_short_loop(op: Op) -> bool:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from heald.artifact import Symbol
-from heald.ir import Kernel, Op, Value, walk
+from heald.ir import Kernel, Op, Value
+from heald.passes.facts import has_narrow_indices
 from heald.passes.interval_facts import Facts, is_modest, is_usual
 from heald.passes.interval_terms import Atom, Case, Different, Linear, constant, of
-from heald.types import Array, Scalar, Type, i32
+from heald.types import Array, Scalar, Type
 
 _MOST_DIGITS = 64
 _NARROW, _WIDE = (1 << 31) - 1, (1 << 63) - 1
@@ -63,7 +64,7 @@ class State:
     limit: int = _WIDE
 
     def __post_init__(self) -> None:
-        if _has_narrow_indices(self.kernel):
+        if has_narrow_indices(self.kernel):
             self.limit = _NARROW
         for number, parameter in enumerate(self.kernel.params):
             self._params[parameter] = number
@@ -339,15 +340,3 @@ class State:
 
     def _in_half(self, term: Linear, half: Linear) -> bool:
         return self.facts.prove(term) and self.facts.prove(half - term)
-
-
-def _has_narrow_indices(kernel: Kernel) -> bool:
-    """Was the kernel specialised for launches and arrays with fewer than 2^31 elements on an axis?
-
-    Such a kernel reads launch indices and extents as i32; launches and arrays that do not fit get
-    another specialisation.
-    """
-    return any(
-        op.name in ("tid", "dim", "launch_dim") and op.results[0].type is i32
-        for op in walk(kernel.body)
-    )

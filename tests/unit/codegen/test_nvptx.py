@@ -416,3 +416,13 @@ def test_lists_of_a_grid_are_read_from_global_memory_without_guards() -> None:
     lowered_ = program.lowered(Choice(bounds=True, unit=True, apart=True))
     guards = [op for op in walk(lowered_.body) if op.name == "load" and is_guarded(op)]
     assert len(guards) == 3, "where a row of cells starts and ends, and y[j]; not the list"
+
+
+@pytest.mark.parametrize("t", [i32, i64], ids=str)
+def test_indices_are_compared_in_32_bits_where_no_extent_needs_more(t: Scalar) -> None:
+    """An axis of stride 0 may have 2^32 + 1 elements though the array is small."""
+    m = Make(a=Array(f32, 2), n=Array(i32, 1))
+    index = m.load(m.n, m.tid(0, t))
+    m.store(m.a, index, index, m.const(f32, 1.0))
+    text = ptx_text(assume_unit(lowered(m.done())), entry="k")
+    assert bool(re.search(r"setp\.(?:lt|le|gt|ge)\.u32", text)) == (t is i32)
