@@ -32,6 +32,23 @@ def test_scans(name: str, count: int) -> None:
     np.testing.assert_array_equal(given.numpy(), wanted - x)
 
 
+@pytest.mark.parametrize("name", ["int32", "uint64"])
+@pytest.mark.parametrize(("tiles", "added"), [(5, 1), (5, 4), (blocks.THREADS + 2, 1 << 12)])
+def test_scans_of_many_tiles(name: str, tiles: int, added: int, monkeypatch) -> None:
+    """The sums of tiles are scanned first, or there are more of them than threads add at a time."""
+    monkeypatch.setattr(blocks, "_ADDED", added)
+    x = wild(name, tiles * blocks.TILE - 5)
+    given = wp.array(x, dtype=DTYPES[name])
+    wanted = np.cumsum(x, dtype=name)
+    scanner = blocks.Scanner(len(x), given.dtype, given.device)
+    for _ in range(2):  # in the same room
+        out = wp.zeros_like(given)
+        scanner.run(given, out, inclusive=True)
+        np.testing.assert_array_equal(out.numpy(), wanted)
+    scanner.run(given, given, inclusive=False)
+    np.testing.assert_array_equal(given.numpy(), wanted - x)
+
+
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize(("count", "spread"), [(2, 3), (700, 5), (blocks.TILE + 300, 1 << 20)])
 def test_sorts_are_stable(name: str, count: int, spread: int) -> None:
