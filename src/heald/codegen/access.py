@@ -8,6 +8,7 @@ from heald.artifact import Access
 from heald.ir import ATOMICS, LOOPS, Kernel, Op, Region, Value, walk
 from heald.passes.array_roots import array_roots
 from heald.passes.dependence import behind
+from heald.passes.facts import Constants, constants_of, known_trips
 
 
 def parameter_access(kernel: Kernel) -> tuple[Access, ...]:
@@ -42,16 +43,13 @@ _COSTS = {
 }
 # Many: a long loop on one core costs more than other cores woken for a short one.
 _UNKNOWN_TRIPS = 128
+_MOST_WORK = 1 << 40
+"""Enough for all cores, and few enough for the 64 bits that entries are told."""
 
 
 def estimate_work(kernel: Kernel) -> int:
     """Rough number of instructions a thread, for choosing how many cores to use."""
-    constants = {
-        op.result: int(op.attrs["value"])
-        for op in walk(kernel.body)
-        if op.name == "const" and isinstance(op.attrs["value"], int)
-    }
-    return max(1, _work(kernel.body, constants))
+    return max(1, min(_work(kernel.body, constants_of(kernel)), _MOST_WORK))
 
 
 def is_uneven(kernel: Kernel) -> bool:
@@ -81,7 +79,7 @@ _DIFFERING = frozenset({"tid", "load", "resource_scalar", "resource_array", *ATO
 """Ops that give each thread a value of its own."""
 
 
-def _work(region: Region, constants: Mapping[Value, int]) -> int:
+def _work(region: Region, constants: Constants) -> int:
     total = 0
     for op in region.ops:
         inner = [_work(r, constants) for r in op.regions]
@@ -97,9 +95,6 @@ def _work(region: Region, constants: Mapping[Value, int]) -> int:
     return total
 
 
-def _trips(op: Op, constants: Mapping[Value, int]) -> int:
-    bounds = [constants.get(v) for v in op.operands[:3]]
-    lo, hi, step = bounds
-    if lo is None or hi is None or not step:
-        return _UNKNOWN_TRIPS
-    return len(range(lo, hi, step))
+def _trips(op: Op, constants: Constants) -> int:
+    trips = known_trips(op, constants)
+    return _UNKNOWN_TRIPS if trips is None else trips

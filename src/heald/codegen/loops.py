@@ -8,7 +8,7 @@ from heald.codegen.body import Body, types_of
 from heald.codegen.faults import has_faulted
 from heald.codegen.writer import UNROLL
 from heald.ir import Op, Region, Value, walk
-from heald.passes.facts import is_guarded, is_short_loop, space_of
+from heald.passes.facts import is_guarded, is_short_loop, known_trips, space_of
 from heald.passes.loads_ahead import loads_ahead
 
 _FIRST_NODE = 1 << 20
@@ -47,12 +47,8 @@ def _runs_over_registers(body: Body, op: Op) -> bool:
     inner = list(walk(op.regions[0]))
     if not any(o.name in ("load", "store") and space_of(o) == "local" for o in inner):
         return False
-    known = [body.constants.get(v) for v in op.operands[:3]]
-    if any(k is None for k in known) or not known[2]:
-        return False
-    lo, hi, step = (int(k) for k in known if k is not None)
-    trips = len(range(lo, hi, step))
-    return trips <= _WHOLE_TRIPS and trips * len(inner) <= _WHOLE_OPS
+    trips = known_trips(op, body.constants)
+    return trips is not None and trips <= _WHOLE_TRIPS and trips * len(inner) <= _WHOLE_OPS
 
 
 def _note(body: Body, how: str) -> str:

@@ -325,7 +325,7 @@ def _loop_name(s: Session, node: ast.For) -> str:
 
 def _runs_once(s: Session, lo: Value, hi: Value, step: Value) -> bool:
     known = [k for v in (lo, hi, step) if (k := s.static_int(v)) is not None]
-    return len(known) == 3 and known[2] != 0 and len(range(*known)) > 0
+    return len(known) == 3 and known[2] != 0 and bool(range(*known))
 
 
 def _range_bounds(s: Session, call: ast.Call) -> tuple[Value, Value, Value]:

@@ -71,6 +71,15 @@ def has_narrow_indices(kernel: Kernel) -> bool:
     )
 
 
+def known_trips(op: Op, constants: Constants) -> int | None:
+    """How many iterations a ``for`` makes, where its bounds are constants; may take 64 bits, more
+    than the ``len`` of a range."""
+    lo, hi, step = (constants.get(v) for v in op.operands[:3])
+    if lo is None or hi is None or not step:
+        return None
+    return max(0, -((int(lo) - int(hi)) // int(step)))
+
+
 def is_short_loop(op: Op) -> bool:
     """Is it a counted loop of which GPUs had better run some iterations side by side?
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heald.ir import EXITS, Kernel, Op, Region, has_exit
-from heald.passes.facts import constants_of
+from heald.passes.facts import constants_of, known_trips
 from heald.passes.rebuild import Rebuild
 
 
@@ -62,12 +62,11 @@ class _Unroll:
 
     def _iterations(self, op: Op) -> range | None:
         """The values of the loop variable when the loop is to be written out."""
-        low, high, step = (self._constants.get(v) for v in op.operands[:3])
-        if low is None or high is None or not step:
+        trips = known_trips(op, self._constants)
+        if trips is None or trips > self._trips or has_exit(op.regions[0], EXITS):
             return None
-        values = range(int(low), int(high), int(step))
-        if len(values) > self._trips or has_exit(op.regions[0], EXITS):
-            return None
+        low, high, step = (int(self._constants[v]) for v in op.operands[:3])
+        values = range(low, high, step)
         return values if len(values) * self._size(op.regions[0]) <= self._budget else None
 
     def _size(self, region: Region) -> int:

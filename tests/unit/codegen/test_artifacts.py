@@ -13,7 +13,7 @@ from heald.diagnostics import InternalError
 from heald.driver.choice import Choice
 from heald.ir import Kernel, Value
 from heald.passes.array_roots import array_roots
-from heald.types import Array, Struct, Vector, b1, f32, f64, i32, u32, u64
+from heald.types import Array, Struct, Vector, b1, f32, f64, i32, i64, u32, u64
 
 pytestmark = pytest.mark.cpu
 A = Array(f32, 1)
@@ -174,6 +174,19 @@ def test_work_grows_with_loops() -> None:
     assert work(2) < work(None) < work(1000)
     m = Make(h=u64)
     assert estimate_work(m.done()) >= 1
+
+
+def test_work_has_64_bits_whatever_loops_say() -> None:
+    """Entries are told so many bits of it."""
+    m = Make(a=A)
+    lo, hi, one = m.const(i64, -(1 << 62)), m.const(i64, 1 << 62), m.const(i64, 1)
+
+    def outer(k: Value) -> list[Value]:
+        m.for_(lo, hi, one, [], lambda k: [])
+        return []
+
+    m.for_(lo, hi, one, [], outer)
+    assert 1 << 32 < estimate_work(m.done()) < 1 << 63
 
 
 @wp.kernel

@@ -426,3 +426,22 @@ def test_indices_are_compared_in_32_bits_where_no_extent_needs_more(t: Scalar) -
     m.store(m.a, index, index, m.const(f32, 1.0))
     text = ptx_text(assume_unit(lowered(m.done())), entry="k")
     assert bool(re.search(r"setp\.(?:lt|le|gt|ge)\.u32", text)) == (t is i32)
+
+
+@wp.kernel
+def count_far(y: wp.array(dtype=int), n: int):
+    i = wp.tid()
+    own = wp.zeros(shape=4, dtype=int)
+    if n > 0:
+        for _ in range(wp.int64(-5000000000000000000), wp.int64(5000000000000000000)):
+            for _ in range(wp.int64(-5000000000000000000), wp.int64(5000000000000000000)):
+                own[i & 3] += n
+    y[i] = own[i & 3] + 6
+
+
+@pytest.mark.cpu
+def test_loops_over_more_numbers_than_a_signed_integer_counts() -> None:
+    assert "local" in text_of(count_far)
+    y = wp.zeros(4, dtype=int, device="cpu")
+    wp.launch(count_far, dim=4, inputs=[y, 0], device="cpu")
+    assert y.list() == [6] * 4

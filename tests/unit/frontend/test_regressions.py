@@ -509,3 +509,20 @@ def test_ten_mistakes_of_a_loop_are_told() -> None:
     assert text.count("error[H0301]") == 10
     assert "nowhere9" in text
     assert "nowhere10" not in text
+
+
+def test_a_range_of_more_numbers_than_a_signed_integer_counts() -> None:
+    """`len` of such a range raises."""
+    a = np.zeros(2, dtype=np.int64)
+    launch(
+        """
+        def k(a: wp.array(wp.int64)):
+            for i in range(wp.int64(-5000000000000000000), wp.int64(5000000000000000000)):
+                a[1] = i
+                a[0] += wp.int64(1)
+                if a[0] == wp.int64(3):
+                    break
+        """,
+        a,
+    )
+    assert a.tolist() == [3, -5000000000000000000 + 2]

@@ -109,7 +109,7 @@ def _runs(node: ast.expr) -> bool:
     match node:
         case ast.Call(func=ast.Name(id="range"), args=arguments):
             try:
-                return len(range(*map(ast.literal_eval, arguments))) > 0
+                return bool(range(*map(ast.literal_eval, arguments)))
             except (ValueError, TypeError):
                 return False
     return False
