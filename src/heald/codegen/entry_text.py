@@ -54,7 +54,6 @@ FUNCTIONS = (
 
 REPORT_RANK, REPORT_DIMS, REPORT_FAULT = 8, 16, 48
 REPORT_SIZE = REPORT_FAULT + abi.FAULT_SIZE
-MAX_BLOCK_DIM = 1024
 PROBE_FAULTS = 7
 _TEAM = "ptr %kernel, ptr %header, ptr %args, i64 %total, i32 %cores, i32 %grain"
 
@@ -117,7 +116,7 @@ begin:
   %good.rank = and i1 %has.rank, %fits.rank
   br i1 %good.rank, label %threads, label %refuse
 threads:
-  %pair = call {{i64, i1}} @whole(ptr %block.dim, i64 1, i64 {MAX_BLOCK_DIM})
+  %pair = call {{i64, i1}} @whole(ptr %block.dim, i64 1, i64 {abi.MAX_BLOCK_DIM})
   %size = extractvalue {{i64, i1}} %pair, 0
   %size.good = extractvalue {{i64, i1}} %pair, 1
   %first = call i64 @count(ptr %inputs)
