@@ -116,13 +116,15 @@ def stretches(q: HashGridQuery) -> Anything:
     stretch, the list of points, and the places in it of the stretch and behind it.
 
     Cells that follow each other on the z axis are one stretch of the list of points; where the axis
-    wraps, there are two.  What they are always, between 0 and the number of points, is said once
+    wraps, there are two.  The first one may have been begun by :func:`hash_grid_query_next`.  What they are always, between 0 and the number of points, is said once
     more, so that their elements need no guards.
     """
     ids = m.resource_array(q.id, INTS, kind=KIND, slot=1)
-    there = q.x < q.count_x
-    next, end = int32(0), int32(0)
-    if there:
+    next, end = q.next, q.end
+    q.next, q.end = 0, 0
+    there = next < end
+    if not there and q.x < q.count_x:
+        there = True
         starts = m.resource_array(q.id, INTS, kind=KIND, slot=0)
         x = wrapped_once(q.base_x + q.x, q.dim_x)
         y = wrapped_once(q.base_y + q.y, q.dim_y)

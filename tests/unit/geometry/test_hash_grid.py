@@ -315,6 +315,47 @@ def test_builds_behind_one_that_failed_on_the_way(failing, monkeypatch):
         np.testing.assert_array_equal(made.numpy(), expected.numpy())
 
 
+@wp.kernel
+def go_on(
+    grid: wp.uint64,
+    points: wp.array(dtype=wp.vec3),
+    radius: float,
+    out: wp.array(dtype=wp.vec2i),
+):
+    """Some steps, then a loop over what is left, without and with a break in it."""
+    i = wp.tid()
+    query = wp.hash_grid_query(grid, points[i], radius)
+    j = int(0)
+    first = int(0)
+    for _ in range(i % 7):
+        if wp.hash_grid_query_next(query, j):
+            first = first * 31 + j
+    plain = first
+    for k in query:
+        plain = plain * 31 + k
+    for k in query:
+        if k < 0:
+            break
+        first = first * 31 + k
+    out[i] = wp.vec2i(plain, first)
+
+
+def test_loops_go_on_where_steps_have_ended(device):
+    points = np.random.default_rng(9).random((100, 3)).astype(np.float32) * 2
+    candidates = query(points, 0.5, device=device)
+    p = wp.array(points, dtype=wp.vec3, device=device)
+    grid = wp.HashGrid(8, 8, 8, device=device)
+    grid.build(p, 0.5)
+    out = wp.zeros(len(points), dtype=wp.vec2i, device=device)
+    wp.launch(go_on, dim=len(points), inputs=[grid.id, p, 0.5, out], device=device)
+    for found, (plain, with_break) in zip(candidates, out.numpy(), strict=True):
+        wanted = 0
+        for j in found:
+            wanted = (wanted * 31 + int(j)) % 2**32
+        assert int(plain) % 2**32 == wanted
+        assert int(with_break) % 2**32 == wanted
+
+
 @wp.func
 def first_within(grid: wp.uint64, points: wp.array(dtype=wp.vec3), i: int, radius: float):
     for j in wp.hash_grid_query(grid, points[i], radius):
