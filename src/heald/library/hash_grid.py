@@ -116,8 +116,9 @@ def stretches(q: HashGridQuery) -> Anything:
     stretch, the list of points, and the places in it of the stretch and behind it.
 
     Cells that follow each other on the z axis are one stretch of the list of points; where the axis
-    wraps, there are two.  The first one may have been begun by :func:`hash_grid_query_next`.  What they are always, between 0 and the number of points, is said once
-    more, so that their elements need no guards.
+    wraps, there are two.  The first one may have been begun by :func:`hash_grid_query_next`.  What
+    they are always, between 0 and the number of points, is said once more, so that their elements
+    need no guards.
     """
     ids = m.resource_array(q.id, INTS, kind=KIND, slot=1)
     next, end = q.next, q.end

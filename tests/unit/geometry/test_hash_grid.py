@@ -325,8 +325,8 @@ def go_on(
     """Some steps, then a loop over what is left, without and with a break in it."""
     i = wp.tid()
     query = wp.hash_grid_query(grid, points[i], radius)
-    j = int(0)
-    first = int(0)
+    j = 0
+    first = 0
     for _ in range(i % 7):
         if wp.hash_grid_query_next(query, j):
             first = first * 31 + j
