@@ -497,6 +497,25 @@ def test_sums_of_floats_keep_subnormals(start: float, value: float) -> None:
     assert bits[0] == bits[1]
 
 
+@wp.kernel
+def own_counts(at: wp.array(dtype=int), out: wp.array(dtype=int)):
+    """Local arrays lie at the same address in every thread."""
+    i = wp.tid()
+    own = wp.zeros(shape=4, dtype=wp.int8)
+    for k in range(8):
+        wp.atomic_add(own, at[(i + k) % at.shape[0]], wp.int8(k + 1))
+    for k in range(4):
+        out[i * 4 + k] = int(own[k])
+
+
+def test_small_integers_of_local_arrays() -> None:
+    at = np.random.default_rng(7).integers(0, 4, 300).astype(np.int32)
+    given = [at, np.zeros(1200, np.int32)]
+    there, here = (outcome(own_counts, 300, given, d) for d in (GPU, "cpu"))
+    assert there == here
+    assert sum(here[1][1]) == 300 * 36
+
+
 @wp.kernel(warp_reduce=True)
 def whole_total(
     x: wp.array(dtype=float), y: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)

@@ -389,6 +389,38 @@ def test_lanes_meet_in_one_integer(kind: str, t: Scalar, inside: bool) -> None:
     agree(m.done(), make, counts=(1, 8, 17, 40), same_memory=False)
 
 
+@pytest.mark.parametrize("t", [i8, u16, i32, u64], ids=str)
+@pytest.mark.parametrize("kind", ["add", "sub", "min", "max", "xor"])
+def test_atomics_of_local_arrays(kind: str, t: Scalar) -> None:
+    """Every lane has its own; elements of two leaves, at an own index, a shared one, by a view."""
+    pair = Vector(t, 2)
+    m = Make(where=Array(i32, 1), x=Array(t, 1), y=Array(t, 2))
+    i = m.tid()
+    local = m.emit("alloc", types=[Array(pair, 1, "local", (3,))])
+    at, value = m.load(m.where, i), m.load(m.x, i)
+    tail = m.emit(
+        "subview",
+        local,
+        *(m.const(i64, k) for k in (1, 2, 1)),
+        types=[Array(pair, 1, "local")],
+        axes="s",
+    )
+    m.atomic(kind, local, at, value, leaf=0)
+    m.atomic(kind, local, m.const(i32, 1), value, leaf=1)
+    m.if_(odd(m, i), lambda: (m.atomic(kind, tail, m.const(i32, 1), value, leaf=1), [])[1])
+    for k in range(6):
+        found = m.load(local, m.const(i32, k // 2), leaf=k % 2)
+        m.store(m.y, i, m.const(i32, k), found)
+
+    def make(n: int) -> list[np.ndarray]:
+        rng = np.random.default_rng(4)
+        at = rng.integers(0, 3, n).astype(np.int32)
+        x = rng.integers(1, 99, n).astype(numpy_dtype(t))
+        return [at, x, np.zeros((n, 6), numpy_dtype(t))]
+
+    agree(m.done(), make, counts=(1, 8, 17, 40))
+
+
 def test_one_float_atomic_keeps_the_order_of_threads() -> None:
     m = Make(x=Array(f32, 1), y=Array(f32, 1))
     i = m.tid()

@@ -87,10 +87,7 @@ def _scattered(body: WideBody, group: Sequence[Op], access: Access) -> list[str]
     """Every leaf from or to where it lies."""
     found = []
     for op in group:
-        scalar, offset = element(op)
-        if access.local:
-            offset *= body.width
-        size = size_of(scalar) if access.local else 0
+        scalar, offset, size = _leaf(body, op, access)
         step = access.lane_step(body)
         if step is not None and step + size == size_of(scalar):
             found += _move_dense(body, op, scalar, first_address(body, access, offset))
@@ -102,6 +99,13 @@ def _scattered(body: WideBody, group: Sequence[Op], access: Access) -> list[str]
         else:
             found += _move_each(body, op, scalar, lane_addresses(body, access, offset, size))
     return found
+
+
+def _leaf(body: WideBody, op: Op, access: Access) -> tuple[Scalar, int, int]:
+    """The type of what an op accesses, where it begins in an element, and by how many bytes it
+    moves from lane to lane besides the index: of local arrays the copies lie side by side."""
+    scalar, offset = element(op)
+    return (scalar, offset * body.width, size_of(scalar)) if access.local else (scalar, offset, 0)
 
 
 def _move_evenly(body: WideBody, op: Op, t: Scalar, first: str, step: int) -> list[str]:
@@ -285,17 +289,21 @@ def _neutral(kind: str, t: Scalar) -> int:
 def _update_lanes(body: WideBody, op: Op, access: Access) -> None:
     """A loop over the set bits of the mask."""
     w = body.writer
-    scalar, offset = element(op)
+    scalar, offset, size = _leaf(body, op, access)
     shared = access.is_shared_address(body)
     if body.gpu:
         places = (
             [first_address(body, access, offset)] * body.width
             if shared
-            else lane_places(body, access, offset)
+            else lane_places(body, access, offset, size)
         )
         _update_singly(body, op, scalar, places)
         return
-    place = first_address(body, access, offset) if shared else lane_addresses(body, access, offset)
+    place = (
+        first_address(body, access, offset)
+        if shared
+        else lane_addresses(body, access, offset, size)
+    )
     value = body.vector(op.operands[-1])
     every = -1 if body.width == 64 else (1 << body.width) - 1
     bits = str(every) if body.mask is None else body.bits_of(body.mask)
