@@ -133,7 +133,11 @@ def read_slot(body: Body, op: Op, record: str) -> tuple[str, ...]:
 
 
 def _field(body: Body, record: str, offset: int, kind: str) -> str:
-    """A word of the header or the table; neither changes during a launch."""
+    """A word of the header or the table; neither changes during a launch.
+
+    Nor does a kernel write the table: copies do, behind which no grid begins early.  So it may be
+    read ahead of the wait for the grid before (``grid``).
+    """
     w = body.writer
     place = w.ins(f"getelementptr i8, ptr {record}, i64 {offset}")
     return w.ins(f"load {kind}, ptr {place}, align 8{INVARIANT}")
