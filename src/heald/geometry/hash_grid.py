@@ -19,6 +19,15 @@ from heald.utils import blocks
 _MAX_CELLS = 1 << 28
 
 
+@wp.func
+def number_of_cell(p: wp.vec3, dims: wp.vec3i, width: wp.vec3, periodic: int):
+    """The cell that a point falls into, numbered row-major."""
+    x = cell_of(p.x, width.x, dims.x, periodic)
+    y = cell_of(p.y, width.y, dims.y, periodic)
+    z = cell_of(p.z, width.z, dims.z, periodic)
+    return (x * dims.y + y) * dims.z + z
+
+
 @wp.kernel
 def _number_cells(
     points: wp.array(dtype=wp.vec3),
@@ -26,16 +35,10 @@ def _number_cells(
     width: wp.vec3,
     periodic: int,
     cells: wp.array(dtype=wp.uint32),
-    ids: wp.array(dtype=int),
 ) -> None:
-    """The cell of each point, and its index."""
+    """The cell of each point."""
     i = wp.tid()
-    p = points[i]
-    x = cell_of(p.x, width.x, dims.x, periodic)
-    y = cell_of(p.y, width.y, dims.y, periodic)
-    z = cell_of(p.z, width.z, dims.z, periodic)
-    cells[i] = wp.uint32((x * dims.y + y) * dims.z + z)
-    ids[i] = i
+    cells[i] = wp.uint32(number_of_cell(points[i], dims, width, periodic))
 
 
 @wp.kernel
@@ -81,11 +84,7 @@ def _count_points(
 ) -> None:
     """The cell of each point, how many points each has, and a place of its own within it."""
     i = wp.tid()
-    p = points[i]
-    x = cell_of(p.x, width.x, dims.x, periodic)
-    y = cell_of(p.y, width.y, dims.y, periodic)
-    z = cell_of(p.z, width.z, dims.z, periodic)
-    c = (x * dims.y + y) * dims.z + z
+    c = number_of_cell(points[i], dims, width, periodic)
     cells[i] = c
     if 0 <= c < counts.shape[0]:
         places[i] = wp.atomic_add(counts, c, 1)
@@ -248,7 +247,7 @@ class HashGrid:
         count, cells = len(points), math.prod(self.dims)
         keys, ids = (wp.empty(count, dtype=t, device=self.device) for t in (wp.uint32, wp.int32))
         starts = wp.zeros(cells + 2, dtype=wp.int32, device=self.device)
-        inputs = [points, *self._layout(width), keys, ids]
+        inputs = [points, *self._layout(width), keys]
         wp.launch(_number_cells, dim=count, inputs=inputs, device=self.device)
         if self.device.is_sim:
             numbers = keys.numpy()
