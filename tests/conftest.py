@@ -14,7 +14,9 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from meaning.calls import check_calls
 
+from heald.codegen import compile as compiling
 from heald.config import config as settings
 from heald.runtime import cuda
 from heald.runtime.cuda import driver as cuda_driver
@@ -40,6 +42,23 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove this run's cache."""
     shutil.rmtree(config.stash[CACHE_DIR], ignore_errors=True)
+
+
+# ----------------------------------------------------------------------------- LLVM modules
+
+
+@pytest.fixture(autouse=True, scope="session")
+def calls_that_fit() -> Iterator[None]:
+    """Whatever is compiled calls its functions with what they take: LLVM does not look."""
+    with pytest.MonkeyPatch.context() as patch:
+        optimise = compiling._optimise
+
+        def checked(text: str, *rest: object) -> object:
+            check_calls(text)
+            return optimise(text, *rest)  # type: ignore[arg-type]
+
+        patch.setattr(compiling, "_optimise", checked)
+        yield
 
 
 # ------------------------------------------------------------------------- garbage collector

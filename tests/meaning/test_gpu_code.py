@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from meaning.calls import check_calls
 from meaning.checking import Case, case_of, variants
 from meaning.gpu_code import Grid, execute
 from meaning.running import Mismatch, compare, interpret
@@ -17,14 +19,18 @@ from meaning.test_random_sources import EACH, FIRST
 from meaning.test_widened import is_apart, is_dense
 from unit.passes.strided import strided_kernel, strided_launch
 
+from heald.codegen.body import parameter_leaves
 from heald.codegen.loops import can_fault
 from heald.diagnostics import HealdError
-from heald.ir import Kernel, walk
+from heald.interp import ArrayView
+from heald.ir import Kernel, parse, walk
+from heald.ops import TABLE
 from heald.passes import FRONT, SCALAR_CPU, analyse_intervals, guard, run_pipeline
 from heald.passes.coarsen import coarsen
 from heald.passes.layout import assume_apart, assume_unit
 from heald.passes.loads_ahead import loads_ahead
 from heald.passes.pipelines import AHEAD, TIDY, WIDE_CPU
+from heald.types import i32
 
 pytestmark = pytest.mark.cpu
 SPACING = 2
@@ -94,3 +100,49 @@ def test_iterations_that_load_together_leave_the_same_bits() -> None:
             compare(f"seed {seed}, launch {number}", expected, found)
     assert together > STRIDED // 3
     assert ended > STRIDED
+
+
+FEWER = """
+kernel @k<1>(%a: array<i32,1>, %b: array<i32,1>, %c: array<i32,1>) {
+  %i: i32 = tid [axis=0]
+  %x: i32 = load %a, %i
+  store %b, %i, %x
+  %y: i32 = load %c, %i
+  %less: b1 = icmp %x, %y [pred="slt"]
+  if %less () {
+    return
+  } () {
+    return
+  }
+  unreachable
+}
+"""
+
+
+def test_threads_of_several_lanes_may_need_fewer_arguments() -> None:
+    """What decides between two ways to return is gone from them."""
+    front = run_pipeline(parse(FEWER, TABLE), FRONT, check=True)
+    scalar = run_pipeline(guard(front), SCALAR_GPU, check=True)
+    wide = coarsen(run_pipeline(scalar, WIDE_CPU, check=True))
+    wide = replace(wide, attrs={**wide.attrs, "spacing": SPACING})
+    assert len(parameter_leaves(wide)) < len(parameter_leaves(scalar))
+    numbers = np.arange(36, dtype=np.int32)
+    args = [
+        ArrayView((numbers * n).view(np.uint8), 0, numbers.shape, numbers.strides, i32)
+        for n in (1, 2, 3)
+    ]
+    expected = interpret(scalar, (36,), args)
+    found = execute(scalar, (36,), args, wide=wide, grid=Grid(3, lanes=True))
+    assert found is not None
+    compare("fewer arguments", expected, found)
+
+
+def test_calls_that_do_not_fit_are_told() -> None:
+    function = "define internal i1 @f(i64 %x, <2 x i32> %y, ptr %p) #0 {\n  ret i1 true\n}\n"
+    good = "  %r = call i1 @f(i64 1, <2 x i32> <i32 0, i32 1>, ptr null)\n"
+    check_calls(function + good)
+    for bad in ("i64 1, ptr null", "i32 1, <2 x i32> zeroinitializer, ptr null"):
+        with pytest.raises(AssertionError, match="called as"):
+            check_calls(f"{function}  %r = call i1 @f({bad})\n")
+    with pytest.raises(AssertionError, match="called as"):
+        check_calls(function + good.replace("i1", "i8"))

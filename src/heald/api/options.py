@@ -20,7 +20,7 @@ from heald.driver import clear_cache, warm_up
 from heald.runtime import Device, get_device
 from heald.runtime.cuda import taking_turns
 
-_WORKERS = 4
+_WORKERS = 6
 _SWITCH = 1e-4
 
 

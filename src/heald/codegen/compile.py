@@ -1,8 +1,9 @@
 """LLVM text to machine code, by LLVM's new pass manager.
 
 LLVM's loop vectoriser, SLP vectoriser and unroller are off: widening is our own, and they are what
-compiling costs.  What our passes leave is simplified function by function at level 1: half the time
-of the pipeline for whole modules at level 2, and the code is as long and as fast.
+compiling costs.  What our passes leave is simplified function by function by LLVM's own list of
+passes for that: half the time of the pipeline for whole modules, and the code is as long and as
+fast.  At level 1 a shorter list does it, without those for loops (docs/adr/0013).
 """
 
 from __future__ import annotations
@@ -126,6 +127,15 @@ class _Simplifier:
         self._inline.add_always_inliner_pass()
         self._inline.add_global_dead_code_eliminate_pass()
         self._simplify = self._builder.getFunctionPassManager()
+        self._straight = llvm.create_new_function_pass_manager()
+        self._straight.add_sroa_pass()
+        self._straight.add_simplify_cfg_pass()
+        self._straight.add_instruction_combine_pass()
+        self._straight.add_reassociate_pass()
+        self._straight.add_sccp_pass()
+        self._straight.add_simplify_cfg_pass()
+        self._straight.add_instruction_combine_pass()
+        self._straight.add_aggressive_dce_pass()
         self._unroll = llvm.create_new_function_pass_manager()
         self._unroll.add_loop_rotate_pass()
         self._unroll.add_loop_simplify_pass()
@@ -140,9 +150,10 @@ class _Simplifier:
         ``unroll`` says that loops ask to be unrolled.
         """
         self._inline.run(module, self._builder)
+        simplify = self._straight if level == 1 else self._simplify
         for function in module.functions if level else ():
             if not function.is_declaration and not _is_left_alone(function):
-                self._simplify.run(function, self._builder)
+                simplify.run(function, self._builder)
                 if unroll:
                     self._unroll.run(function, self._builder)
 

@@ -149,20 +149,21 @@ def flag_allocas() -> list[str]:
 
 
 DECLARATION = "declare void @heald_fault(ptr, i64, i1, i64, i64, i64, ptr) #1"
-_ON_GPU = "ptr %fault, i64 %launch, i64 %high, ptr %place"
+_ON_GPU = "ptr %record, i64 %launch, i64 %high, ptr %place"
 _DEVICE = DEVICE_SCOPE + " monotonic"
 GPU_HELPER = f"""\
 define internal void @heald_gpu_fault({_ON_GPU}) #1 {{
 entry:
+  %fault = addrspacecast ptr %record to ptr addrspace(1)
   %p.low = getelementptr i64, ptr %place, i64 {_LOW}
   %low = load i64, ptr %p.low, align 8
   %key = or i64 %high, %low
   %p.axes = getelementptr i64, ptr %place, i64 {_RANK}
   %rank = load i64, ptr %p.axes, align 8
-  %owner = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_OWNER}
-  %p.flag = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_FLAG}
-  %flag = load ptr, ptr %p.flag, align 8
-  %pair = cmpxchg ptr %owner, i64 0, i64 %launch{_DEVICE} monotonic, align 8
+  %owner = getelementptr i8, ptr addrspace(1) %fault, i64 {abi.GPU_FAULT_OWNER}
+  %p.flag = getelementptr i8, ptr addrspace(1) %fault, i64 {abi.GPU_FAULT_FLAG}
+  %flag = load ptr, ptr addrspace(1) %p.flag, align 8
+  %pair = cmpxchg ptr addrspace(1) %owner, i64 0, i64 %launch{_DEVICE} monotonic, align 8
   %taken = extractvalue {{i64, i1}} %pair, 1
   br i1 %taken, label %raise, label %known.owner
 raise:
@@ -173,42 +174,42 @@ known.owner:
   %same = icmp eq i64 %holder, %launch
   br i1 %same, label %mine, label %other
 other:
-  %others = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_OTHERS}
-  %o = atomicrmw add ptr %others, i64 1{_DEVICE}, align 8
-  %last = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_LAST}
-  %previous = atomicrmw xchg ptr %last, i64 %launch{_DEVICE}, align 8
+  %others = getelementptr i8, ptr addrspace(1) %fault, i64 {abi.GPU_FAULT_OTHERS}
+  %o = atomicrmw add ptr addrspace(1) %others, i64 1{_DEVICE}, align 8
+  %last = getelementptr i8, ptr addrspace(1) %fault, i64 {abi.GPU_FAULT_LAST}
+  %previous = atomicrmw xchg ptr addrspace(1) %last, i64 %launch{_DEVICE}, align 8
   %known.launch = icmp eq i64 %previous, %launch
   br i1 %known.launch, label %done, label %tell
 tell:
   store volatile i64 %launch, ptr %flag, align 8
   br label %done
 mine:
-  %counter = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_COUNT}
-  %n = atomicrmw add ptr %counter, i64 1{_DEVICE}, align 8
-  %lowest = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_KEY}
-  %known = atomicrmw min ptr %lowest, i64 %key{_DEVICE}, align 8
+  %counter = getelementptr i8, ptr addrspace(1) %fault, i64 {abi.GPU_FAULT_COUNT}
+  %n = atomicrmw add ptr addrspace(1) %counter, i64 1{_DEVICE}, align 8
+  %lowest = getelementptr i8, ptr addrspace(1) %fault, i64 {abi.GPU_FAULT_KEY}
+  %known = atomicrmw min ptr addrspace(1) %lowest, i64 %key{_DEVICE}, align 8
   %lower = icmp slt i64 %key, %known
   br i1 %lower, label %take, label %done
 take:
-  %used = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_USED}
-  %slot = atomicrmw add ptr %used, i64 1{_DEVICE}, align 8
+  %used = getelementptr i8, ptr addrspace(1) %fault, i64 {abi.GPU_FAULT_USED}
+  %slot = atomicrmw add ptr addrspace(1) %used, i64 1{_DEVICE}, align 8
   %free = icmp ult i64 %slot, {abi.GPU_FAULT_SLOTS}
   br i1 %free, label %write, label %done
 write:
   %offset = mul i64 %slot, {abi.GPU_FAULT_SLOT_SIZE}
-  %slots = getelementptr i8, ptr %fault, i64 {abi.GPU_FAULT_HEAD}
-  %p.key = getelementptr i8, ptr %slots, i64 %offset
-  store i64 %key, ptr %p.key, align 8
-  %p.rank = getelementptr i8, ptr %p.key, i64 8
-  store i64 %rank, ptr %p.rank, align 8
-  %p.words = getelementptr i8, ptr %p.key, i64 16
+  %slots = getelementptr i8, ptr addrspace(1) %fault, i64 {abi.GPU_FAULT_HEAD}
+  %p.key = getelementptr i8, ptr addrspace(1) %slots, i64 %offset
+  store i64 %key, ptr addrspace(1) %p.key, align 8
+  %p.rank = getelementptr i8, ptr addrspace(1) %p.key, i64 8
+  store i64 %rank, ptr addrspace(1) %p.rank, align 8
+  %p.words = getelementptr i8, ptr addrspace(1) %p.key, i64 16
   br label %copy
 copy:
   %k = phi i64 [ 0, %write ], [ %k.next, %copy ]
   %from = getelementptr i64, ptr %place, i64 %k
   %word = load i64, ptr %from, align 8
-  %to = getelementptr i64, ptr %p.words, i64 %k
-  store i64 %word, ptr %to, align 8
+  %to = getelementptr i64, ptr addrspace(1) %p.words, i64 %k
+  store i64 %word, ptr addrspace(1) %to, align 8
   %k.next = add i64 %k, 1
   %more = icmp ult i64 %k.next, {2 * MAX_RANK}
   br i1 %more, label %copy, label %done

@@ -31,6 +31,20 @@ define i64 @{name}(i64 %x) {{
 }}
 """
 
+LOOP = """
+define i64 @ten(i64 %x) {
+entry:
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i1, %next ]
+  %i1 = add nuw i64 %i, 1
+  %more = icmp ult i64 %i1, 10
+  br i1 %more, label %next, label %done
+done:
+  ret i64 %i1
+}
+"""
+
 
 def text(name: str = "f") -> str:
     return host_target().header + TEXT.format(name=name)
@@ -42,6 +56,16 @@ def test_functions_are_inlined_and_simplified() -> None:
     assert "@unused" not in left
     assert left.count(" mul ") == 1
     assert "imul" in assembly(text(), host_target())
+
+
+def test_level_1_knows_no_loops() -> None:
+    """It folds what stands in a row; a sum over constant bounds stays a loop."""
+    left = optimised_text(text(), host_target(), level=1)
+    assert "@square" not in left
+    assert left.count(" mul ") == 1
+    summed = host_target().header + LOOP
+    assert " phi " not in optimised_text(summed, host_target())
+    assert " phi " in optimised_text(summed, host_target(), level=1)
 
 
 def test_level_0_inlines_only() -> None:

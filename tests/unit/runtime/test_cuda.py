@@ -4,6 +4,7 @@ import ctypes
 import shutil
 import struct
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -163,6 +164,20 @@ def test_who_waits_for_code_lets_others_go_on(monkeypatch):
         assert turn.locked()
     thread.join()
     assert not turn.locked()
+
+
+def test_threads_that_compile_together_leave_the_driver_alone(monkeypatch):
+    """It assembles for one thread at a time and loads nothing meanwhile; the library does neither.
+    PTX that the library refuses goes to the driver, which says why."""
+    library = SimpleNamespace(assemble=lambda ptx, arch: b"library" if ptx else None)
+    gpu = SimpleNamespace(driver=SimpleNamespace(version=13000))
+    monkeypatch.setattr(assembler, "find_jit_link", lambda version: library)
+    monkeypatch.setattr(assembler, "_by_driver", lambda gpu, ptx: b"driver")
+    assert assembler.assemble_on(gpu, b"ptx", "sm_90") == b"driver"
+    with assembler.taking_turns(threading.Lock()):
+        assert assembler.assemble_on(gpu, b"ptx", "sm_90") == b"library"
+        assert assembler.assemble_on(gpu, b"ptx") == b"driver"
+        assert assembler.assemble_on(gpu, b"", "sm_90") == b"driver"
 
 
 def test_a_linker_newer_than_the_driver_is_not_used():

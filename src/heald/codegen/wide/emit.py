@@ -5,7 +5,7 @@ from __future__ import annotations
 from heald.codegen.aliases import Aliases
 from heald.codegen.body import THREAD, parameter_leaves
 from heald.codegen.locations import Locations, Places
-from heald.codegen.ranges import ARGUMENTS, body_arguments
+from heald.codegen.ranges import ARGUMENTS
 from heald.codegen.threads import coordinate
 from heald.codegen.wide.body import WideBody, lane_constants, vector_lanes
 from heald.codegen.wide.checks import ESCAPE, PART, flag_allocas
@@ -59,11 +59,13 @@ def functions(kernel: Kernel, module: Locations | None, aliases: Aliases) -> tup
     return body.records, lines
 
 
-def lanes_function(kernel: Kernel, places: Places | None, aliases: Aliases, name: str) -> list[str]:
+def lanes_function(
+    kernel: Kernel, arguments: str, places: Places | None, aliases: Aliases, name: str
+) -> list[str]:
     """The function that runs several threads of a launch in one of a GPU.
 
     It gives whether it has run them: before its first effect it may find that each must run by
-    itself.
+    itself.  ``arguments`` are those of the scalar form: this one may do without some of them.
     """
     width = kernel.attrs["width"]
     assert isinstance(width, int)
@@ -84,7 +86,6 @@ def lanes_function(kernel: Kernel, places: Places | None, aliases: Aliases, name
     if body.escapes:
         w.start(ESCAPE)
         w.do("ret i1 false")
-    arguments = body_arguments(launch_rank(kernel), parameter_leaves(kernel))
     place = "" if places is None else places.of_body()
     return [
         f"define internal i1 @{name}({arguments}) #0{place} {{",
