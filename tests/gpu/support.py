@@ -50,13 +50,21 @@ class Witness:
 
 
 def execute(
-    kernel: Kernel, dims: Sequence[int], args: Sequence[Any], *, block_dim: int = 64
+    kernel: Kernel,
+    dims: Sequence[int],
+    args: Sequence[Any],
+    *,
+    block_dim: int = 64,
+    wide: Kernel | None = None,
 ) -> Left:
-    """``kernel`` is what the scalar code generator takes; buffers keep their margins."""
+    """``kernel`` is what the scalar code generator takes; buffers keep their margins.
+
+    Threads take the lanes that ``wide`` was given, however few they are.
+    """
     device = get_device("cuda:0")
-    artifact = build(kernel, cuda_target(architecture_of(device)))
+    artifact = build(kernel, cuda_target(architecture_of(device)), wide=wide)
     artifact = replace(artifact, code=assemble_on(gpu_of(device), artifact.code))
-    code = load_cuda(device, artifact)
+    code = replace(load_cuda(device, artifact), least=0)
     own = copied(args, {})
     memory: dict[int, tuple[np.ndarray[Any, Any], Any]] = {}
     words: list[Any] = []

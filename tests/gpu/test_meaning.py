@@ -12,9 +12,11 @@ from meaning.checking import case_of, variants
 from meaning.running import compare, execute, interpret
 from meaning.sources import generate
 from meaning.test_corpus import NAMES, _host_struct, load
+from meaning.test_gpu_code import forms
 from meaning.test_indexed_sources import indexed_case
 
 import heald as wp
+from heald.codegen.nvptx import lanes_of
 from heald.ir import Kernel
 from heald.passes import FRONT, SCALAR_CPU, run_pipeline
 from heald.passes.layout import assume_unit, unit_condition
@@ -95,6 +97,24 @@ def test_random_kernels_of_many_threads(seed: int) -> None:
     check_everywhere(
         case.kernel, case.dims, case.args, block_dim=int(np.array([33, 128])[seed % 2])
     )
+
+
+@pytest.mark.parametrize("share", range(4))
+def test_random_kernels_of_several_lanes(share: int) -> None:
+    count = 0
+    for number in range(2 * EACH):
+        seed = FIRST + share * 2 * EACH + number
+        case = case_of(generate(seed), seed, scale=3)
+        for name, scalar, wide in forms(case):
+            if lanes_of(wide) is None:
+                continue
+            found = support.execute(scalar, case.dims, case.args, wide=wide)
+            try:
+                compare(f"{name} gpu", interpret(scalar, case.dims, case.args), found)
+            except AssertionError as error:
+                pytest.fail(f"seed {seed}: {error}\n\n{case.text}", pytrace=False)
+            count += 1
+    assert count > EACH // 3
 
 
 @pytest.mark.parametrize("share", range(4))

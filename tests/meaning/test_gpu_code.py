@@ -29,12 +29,12 @@ from heald.passes import FRONT, SCALAR_CPU, analyse_intervals, guard, run_pipeli
 from heald.passes.coarsen import coarsen
 from heald.passes.layout import assume_apart, assume_unit
 from heald.passes.loads_ahead import loads_ahead
-from heald.passes.pipelines import AHEAD, TIDY, WIDE_CPU
+from heald.passes.pipelines import AHEAD, TIDY, WARPS, WIDE_CPU
 from heald.types import i32
 
 pytestmark = pytest.mark.cpu
 SPACING = 2
-SCALAR_GPU = (*SCALAR_CPU, *AHEAD, *TIDY)
+SCALAR_GPU = (*SCALAR_CPU, *AHEAD, *TIDY, *WARPS)
 STRIDED = 40
 
 
