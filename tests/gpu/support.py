@@ -64,7 +64,7 @@ def execute(
     device = get_device("cuda:0")
     artifact = build(kernel, cuda_target(architecture_of(device)), wide=wide)
     artifact = replace(artifact, code=assemble_on(gpu_of(device), artifact.code))
-    code = replace(load_cuda(device, artifact), least=0)
+    code = replace(load_cuda(device, artifact), least=1)
     own = copied(args, {})
     memory: dict[int, tuple[np.ndarray[Any, Any], Any]] = {}
     words: list[Any] = []
