@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import os
 import subprocess
@@ -584,3 +585,27 @@ def test_tables_change_between_launches() -> None:
         wanted = np.array(values, np.float32)[np.arange(1000) % 3]
         np.testing.assert_array_equal(out.numpy(), wanted)
     assert len(looked_up.programs()) == 1
+
+
+CHOICES = tuple(itertools.permutations((0.0, -0.0, 1.0, -1.0, 2.0), 2))
+
+
+@pytest.mark.parametrize("t", [wp.float16, wp.float32, wp.float64], ids=str)
+def test_signs_of_zeros_that_are_chosen(t: Any) -> None:
+    """ptxas makes numbers of predicates where it may not."""
+
+    @wp.kernel
+    def choose(a: wp.array(dtype=t), s: t, out: wp.array2d(dtype=t)):
+        i = wp.tid()
+        for k in wp.static(range(len(CHOICES))):
+            out[i, k] = wp.where(a[i] < s, t(CHOICES[k][0]), t(CHOICES[k][1]))
+        out[i, wp.static(len(CHOICES))] = a[i] * t(0.0) - t(a[i] < s)
+
+    left = []
+    for device in ("cpu", GPU):
+        a = wp.array([-2.0, 2.0], dtype=t, device=device)
+        out = wp.zeros((2, len(CHOICES) + 1), dtype=t, device=device)
+        for s in (0.0, -3.0, 3.0):
+            wp.launch(choose, dim=2, inputs=[a, s, out], device=device)
+            left.append(out.numpy().tobytes())
+    assert left[:3] == left[3:]

@@ -121,6 +121,7 @@ class Writer(Expressions):
         self.reused: set[str] = set()
         self.function_name = "k"
         self.results: tuple[Type, ...] | None = None
+        self.early: Scalar | None = None
 
     # -- text and names
 
@@ -230,7 +231,10 @@ class Writer(Expressions):
             self.write(word)
 
     def returned(self) -> str:
-        """An early return; its type may be narrower than that of the last one."""
+        """An early return; its type may be narrower than that of the last one.
+
+        All narrower ones have one type: two such as int16 and uint8 would not merge.
+        """
         assert self.results is not None
         (first, *rest) = self.results
         if not rest and isinstance(first, Scalar) and self.chance(0.3):
@@ -238,7 +242,9 @@ class Writer(Expressions):
             if first is i32 and self.chance(0.5):
                 return f"return {self.literal(i32)}"
             if narrower:
-                return f"return {self.expr(self.r.choice(narrower), 1)}"
+                chosen = self.r.choice(narrower)
+                self.early = self.early or chosen
+                return f"return {self.expr(self.early, 1)}"
         return f"return {', '.join(self.expr(t, 1) for t in self.results)}"
 
     # -- assignments
@@ -508,6 +514,7 @@ class Writer(Expressions):
             types[-1] = self.number_type()
         count = self.r.choice([0, 1, 1, 1, 2])
         self.results = tuple(self.any_type() for _ in range(count))
+        self.early = None
         names = [f"v{self._next()}" for _ in types]
         self.scope = Scope(
             [Variable("i", i32, -1)],

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, nullcontext
 
 from heald.artifact import Artifact, LaunchCondition, Parameter, PrintFormat, Site
 from heald.codegen.access import estimate_work, is_uneven, parameter_access
-from heald.codegen.compile import assembly, compile_object
+from heald.codegen.compile import compile_object
 from heald.codegen.emit import llvm_text
-from heald.codegen.nvptx import gpu_level, gpu_text, lanes_of
+from heald.codegen.nvptx import gpu_level, gpu_text, lanes_of, ptx_of
 from heald.codegen.target import LEVEL, Target
 from heald.ir import OBLIGATIONS, Kernel, Op, Value, op_ids, walk
 from heald.ops.threads import SYNCHRONISING
@@ -99,7 +99,7 @@ def _code(
     if target.name == "cuda":
         text = gpu_text(kernel, entry=entry, target=target, wide=wide, locations=False)
         with around:
-            return assembly(text, target, level=gpu_level(kernel, level)).encode()
+            return ptx_of(text, target, gpu_level(kernel, level)).encode()
     text = llvm_text(kernel, entry=entry, target=target, wide=wide, blocks=blocks, locations=False)
     with around:
         return compile_object(text, target, level=level)

@@ -62,7 +62,19 @@ def ptx_text(
     """
     target = cuda_target(arch)
     text = gpu_text(kernel, entry=entry, target=target, wide=wide, locations=locations)
-    return assembly(text, target, level=gpu_level(kernel))
+    return ptx_of(text, target, gpu_level(kernel))
+
+
+def ptx_of(text: str, target: Target, level: int) -> str:
+    """The PTX of a module that :func:`gpu_text` wrote, for ptxas as it is.
+
+    ptxas (seen in 13.0 and 13.5, for all architectures) takes -0.0 for 0.0 in ``selp.f32`` between
+    it and 1.0 or -1.0, where it makes a number of the predicate.  It chooses among bits as told.
+
+    Raises:
+        InternalError: LLVM refuses the text.
+    """
+    return assembly(text, target, level=level).replace("selp.f32", "selp.b32")
 
 
 def gpu_level(kernel: Kernel, level: int = LEVEL) -> int:

@@ -305,6 +305,15 @@ def test_floats_are_exchanged_by_one_instruction(t: Scalar) -> None:
     assert "global.cas" not in entry
 
 
+def test_numbers_are_chosen_by_their_bits() -> None:
+    """ptxas takes ``selp.f32`` of 1.0 and -0.0 for a number made of the predicate, which is 0.0."""
+    m = Make(x=Array(f32, 1), c=Array(b1, 1))
+    chosen = m.op("select", m.load(m.c, m.tid()), m.const(f32, 1.0), m.const(f32, -0.0))
+    m.store(m.x, m.tid(), chosen)
+    text = ptx_text(lowered(m.done()), entry="k")
+    assert re.search(r"selp\.b32\s+%r\d+, 0f(3F8|800)00000, 0f(3F8|800)00000, %p\d+;", text)
+
+
 def test_one_by_a_root_is_one_instruction_where_fast_ones_are_asked_for() -> None:
     def inverse(x: wp.array(dtype=float), y: wp.array(dtype=float)):
         i = wp.tid()
