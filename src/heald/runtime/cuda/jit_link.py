@@ -52,12 +52,25 @@ def find_jit_link(driver_version: int) -> JitLink | None:
     """The library whose code a driver (13000 for CUDA 13.0) takes, if there is one."""
     for place in _places():
         try:
-            found = JitLink(ctypes.CDLL(place))
+            found = JitLink(_open(place))
         except (OSError, AttributeError):
             continue
         if found.version[0] <= driver_version // 1000:
             return found
     return None
+
+
+def _open(place: str) -> ctypes.CDLL:
+    """The library; reading its 100 MB takes a tenth of a second, in which ``ctypes.CDLL`` would
+    let no other thread go on.
+
+    Raises:
+        OSError: it cannot be loaded.
+    """
+    load = ctypes.CDLL(None).dlopen
+    load.restype, load.argtypes = ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_int)
+    handle = load(os.fsencode(place), os.RTLD_NOW)
+    return ctypes.CDLL(place, handle=handle)  # where there is none, it tries and says why
 
 
 def _places() -> Iterator[str]:
