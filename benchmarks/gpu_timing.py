@@ -42,9 +42,12 @@ def milliseconds(run: Callable[[], object], repeats: int = 10) -> float:
 
 
 def submission(run: Callable[[], object], library: Any = wp, count: int = 500) -> float:
-    """Microseconds to give a launch to the GPU, in rounds that do not fill its queue."""
+    """Microseconds to give a launch to the GPU, in rounds that do not fill its queue.
+
+    They take a quarter of a second together, which other work on the host does not all disturb.
+    """
     times = []
-    for _ in range(20):
+    for _ in range(100):
         run()
         library.synchronize_device(DEVICE)
         start = time.perf_counter()

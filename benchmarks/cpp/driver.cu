@@ -39,7 +39,7 @@ template <class Run>
 static double microseconds(Run run, cudaStream_t stream) {
   const int count = 500;
   std::vector<double> times;
-  for (int round = 0; round < 20; round++) {
+  for (int round = 0; round < 100; round++) {
     run(stream, 256);
     CHECK(cudaStreamSynchronize(stream));
     double start = now();
