@@ -164,14 +164,19 @@ def from_c(found: dict[str, float]) -> Iterator[Figure]:
 def cold(size: str, others: Others) -> Iterator[Figure]:
     """From source to result."""
     limits = {gpu_cold.SMALL: 60.0, gpu_cold.MANY: 800.0, gpu_cold.CACHED: 100.0}
-    for name, value in gpu_cold.figures().items():
+    own = gpu_cold.figures()
+    for name, value in own.items():
         yield most("cold", name, value, "ms", limits[name])
+    peer = functools.cache(_cold_peer)
     for who, called in (
         ("nvrtc", "NVRTC"),
         ("warp", "warp-lang"),
         ("warp-forward", "warp-lang without backward"),
     ):
-        yield from references("cold", called, "ms", functools.partial(_cold_peer, who))
+        yield from references("cold", called, "ms", functools.partial(peer, who))
+        many, name = own[gpu_cold.MANY], f"30 kernels, heald / {called}"
+        limit = 1.2 if who == "nvrtc" else None
+        yield speed("cold", name, many, lambda: peer(who)[gpu_cold.MANY], limit)  # noqa: B023
 
 
 def _cold_peer(who: str) -> dict[str, float]:

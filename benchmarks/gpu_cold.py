@@ -2,10 +2,10 @@
 
     python -m benchmarks.gpu_cold [heald | warp | warp-forward | nvrtc]
 
-Each number is of a process of its own with an empty kernel cache, but the last, whose process finds
-the kernels of the one before.  CUDA has started and a first kernel has run before the clock does.
-warp-lang compiles the same text, with the backward kernels that it makes by default and without;
-NVRTC compiles the same kernels in CUDA C one after the other, through CuPy.
+Each number is the median of some processes of their own, which have an empty kernel cache, but for
+the last: there they find the kernels of those before.  CUDA has started and a first kernel has run
+before the clock does.  warp-lang compiles the same text, with the backward kernels that it makes by
+default and without; NVRTC compiles the same kernels in CUDA C one after the other, through CuPy.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import importlib.util
 import json
 import linecache
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -120,8 +121,13 @@ def measure_c(numbers: list[int]) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
-def figures(who: str = "heald") -> dict[str, float]:
-    """All numbers, in milliseconds."""
+def figures(who: str = "heald", rounds: int = 3) -> dict[str, float]:
+    """All numbers, in milliseconds: medians of some rounds."""
+    found = [_round(who) for _ in range(rounds)]
+    return {label: statistics.median(one[label] for one in found) for label in found[0]}
+
+
+def _round(who: str) -> dict[str, float]:
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         for label, what in ((SMALL, "small"), (MANY, "many"), (CACHED, "many")):

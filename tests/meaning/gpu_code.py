@@ -19,7 +19,7 @@ import numpy as np
 from meaning.running import Left, _left, copied
 
 from heald.artifact import Artifact, abi
-from heald.codegen import build, cuda_target, host_target
+from heald.codegen import build, cuda_target, faults, host_target
 from heald.codegen.compile import compile_object
 from heald.codegen.jit import load_object
 from heald.codegen.nvptx import gpu_text
@@ -65,6 +65,7 @@ def _function(kernel: Kernel, wide: Kernel | None) -> tuple[Any, Artifact, objec
     target = cuda_target(ARCH)
     text = gpu_text(kernel, entry="kernel", target=target, wide=wide, locations=False)
     text = text.replace(target.header, host_target().header)
+    text = text.replace(faults.GPU_DECLARATION, faults.GPU_HELPER)
     text = re.sub(r"ptx_kernel (void @kernel\(ptr) byval\([^)]*\) align 16", r"\1", text)
     text = re.sub(
         r"call i32 @llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.x\(\)", r"load i32, ptr @sreg.\1", text

@@ -77,14 +77,14 @@ def _new_function() -> Callable[..., Any]:
 def compile_entry(layout: ObjectLayout) -> EntryCode:
     """Machine code for an interpreter with this layout of objects.
 
-    Optimised, which saves 0.1 us of every launch and costs 0.1 s once: the object cache on disk
-    keeps it.
+    Optimised, which saves 0.1 us of every launch and costs 80 ms once: the object cache on disk
+    keeps it.  Level 2 takes half as long again, for nothing.
 
     Raises:
         AttributeError: the interpreter lacks a function that CPython has.
     """
     target = host_target()
-    code = compile_helper(target.header + entry_text(layout), target)
+    code = compile_helper(target.header + entry_text(layout), target, level=1)
     imports = {f"py_{name}": id(one) for name, one in OBJECTS.items()}
     for name in FUNCTIONS:
         function = getattr(ctypes.pythonapi, name)

@@ -1,9 +1,9 @@
 """Guards: the branch around an op that may fail, and the cold code that records a fault.
 
-On CPUs the helper is compiled once for all kernels (``support``).  Counting is one atomic add; the
-lock is taken only by a thread that is lower than the one on record, which in an ascending range of
-threads is rare.  On GPUs, where a warp must not wait for its own threads, the record is a minimum
-and details go to slots (``abi.GPU_FAULT_KEY``).
+The helper is compiled once for all kernels (``support``, ``nvptx``).  On CPUs counting is one
+atomic add; the lock is taken only by a thread that is lower than the one on record, which in an
+ascending range of threads is rare.  On GPUs, where a warp must not wait for its own threads, the
+record is a minimum and details go to slots (``abi.GPU_FAULT_KEY``).
 """
 
 from __future__ import annotations
@@ -151,8 +151,9 @@ def flag_allocas() -> list[str]:
 DECLARATION = "declare void @heald_fault(ptr, i64, i1, i64, i64, i64, ptr) #1"
 _ON_GPU = "ptr %record, i64 %launch, i64 %high, ptr %place"
 _DEVICE = DEVICE_SCOPE + " monotonic"
+GPU_DECLARATION = "declare void @heald_gpu_fault(ptr, i64, i64, ptr) #1"
 GPU_HELPER = f"""\
-define internal void @heald_gpu_fault({_ON_GPU}) #1 {{
+define void @heald_gpu_fault({_ON_GPU}) #1 {{
 entry:
   %fault = addrspacecast ptr %record to ptr addrspace(1)
   %p.low = getelementptr i64, ptr %place, i64 {_LOW}

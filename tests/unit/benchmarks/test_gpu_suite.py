@@ -261,8 +261,10 @@ def test_cold_starts_of_everybody():
     assert [f.limit for f in chosen(figures, OWN["cold"])] == [60.0, 800.0, 100.0]
     for called in ("warp-lang", "warp-lang without backward"):
         assert len(chosen(figures, {f"{name}, {called}" for name in COLD})) == 3
-    (nvrtc,) = chosen(figures, {"NVRTC"})
-    assert (nvrtc.verdict, nvrtc.note) == ("skip", "cupy is not installed")
+        (ratio,) = chosen(figures, {f"30 kernels, heald / {called}"})
+        assert (ratio.value, ratio.limit) == (1.0, None)
+    for nvrtc in chosen(figures, {"NVRTC", "30 kernels, heald / NVRTC"}):
+        assert (nvrtc.verdict, nvrtc.note) == ("skip", "cupy is not installed")
 
 
 def test_cold_kernels_are_right():
@@ -278,12 +280,13 @@ def test_cold_processes_have_empty_caches(monkeypatch):
         return SimpleNamespace(returncode=0, stdout=f"noise\n{len(runs)}.5\n", stderr="")
 
     monkeypatch.setattr(gpu_cold.subprocess, "run", run)
-    assert gpu_cold.figures("warp") == dict(zip(COLD, (1.5, 2.5, 3.5), strict=True))
+    assert gpu_cold.figures("warp", 1) == dict(zip(COLD, (1.5, 2.5, 3.5), strict=True))
     caches = [command[-1] for command, _ in runs]
     assert caches[0] != caches[1] == caches[2]
     assert [command[:2] for command, _ in runs] == [["warp", w] for w in ("small", "many", "many")]
     assert all(env["CUDA_CACHE_DISABLE"] == env["CUPY_CACHE_IN_MEMORY"] == "1" for _, env in runs)
-    assert list(gpu_cold.figures("nvrtc")) == [gpu_cold.SMALL, gpu_cold.MANY]
+    assert list(gpu_cold.figures("nvrtc", 1)) == [gpu_cold.SMALL, gpu_cold.MANY]
+    assert gpu_cold.figures("heald") == dict(zip(COLD, (9.5, 10.5, 11.5), strict=True))
 
 
 def test_a_cold_process_that_fails_says_why(monkeypatch):
