@@ -3,9 +3,10 @@
     python -m benchmarks.gpu_cold [heald | warp | warp-forward | nvrtc]
 
 Each number is the median of some processes of their own, which have an empty kernel cache, but for
-the last: there they find the kernels of those before.  CUDA has started and a first kernel has run
-before the clock does.  warp-lang compiles the same text, with the backward kernels that it makes by
-default and without; NVRTC compiles the same kernels in CUDA C one after the other, through CuPy.
+the last: there they find the kernels of those before.  Library and CUDA have started and a first
+kernel has run before the clock does.  warp-lang compiles the same text, with the backward kernels
+that it makes by default and without; NVRTC compiles the same kernels in CUDA C one after the other,
+through CuPy.
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ def check(k: int, y: Any) -> None:
 def measure(library: str, numbers: list[int], device: str = DEVICE) -> float:
     """Milliseconds for some of the kernels, in this process, by Heald or by warp-lang."""
     wp = importlib.import_module(library)
+    wp.init()
     with wp.ScopedDevice(device):
         x, y = wp.zeros(N, dtype=float), wp.zeros(N, dtype=float)
         wp.launch(load(library, FIRST, "gpu_cold_first")["first"], dim=N, inputs=[x])

@@ -25,7 +25,8 @@ _SWITCH = 1e-4
 
 
 def init() -> None:
-    """Warm the compiler and the builtins, so that the first launch pays for its own kernel only."""
+    """Warm the compiler, the builtins and what launches go through, so that the first launches pay
+    for their own kernels only."""
     warm_up()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import heald.driver.compiler as compiler
 import heald.frontend as frontend
 import heald.interp as interp
-from heald.codegen import host_target, parallel_launcher, prepare_compiler
+from heald.codegen import has_entries, host_target, parallel_launcher, prepare_compiler
 from heald.config import config
 from heald.driver.cache import analyse
 from heald.driver.deep import deeply
@@ -112,9 +112,11 @@ def _options_of_host() -> Options:
 
 
 def warm_up() -> None:
-    """Load what every first compilation needs: its steps, LLVM, the builtins, the threads."""
+    """Load what every first compilation needs: its steps, LLVM, the builtins, the threads; and what
+    launches of kernels that were launched before need: the entry."""
     for steps in ("frontend.lower", "driver.compiler.front", "driver.compiler.variants"):
         import_module(f"heald.{steps}")
     load_topics()
     prepare_compiler(host_target())
     parallel_launcher()
+    has_entries()
