@@ -69,10 +69,12 @@ class Kernel:
             revision of the settings that they were made for.
     """
 
-    # A slot, since ``functools.update_wrapper`` copies attributes of functions into ``__dict__``.
-    __slots__ = ("__dict__", "__weakref__", "entries")
+    # What launches read are slots, which are read faster, and which ``functools.update_wrapper``
+    # does not overwrite by attributes of functions.
+    __slots__ = ("__dict__", "__weakref__", "entries", "tables")
 
     entries: tuple[object, tuple[Entry, ...]]
+    tables: tuple[Any, ...]
 
     def __init__(
         self,
@@ -89,7 +91,7 @@ class Kernel:
         self._read_parameters = parameters
         self._parameters: tuple[tuple[str, Pattern], ...] | None = None
         self._captured: object = None
-        self.tables: tuple[Any, ...] = ()
+        self.tables = ()
         self._compile = compile_for
         self._programs: dict[Key, Program] = {}
         self._lock = ForkSafeLock()
