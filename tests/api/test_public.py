@@ -85,6 +85,11 @@ def test_initialising_loads_the_whole_compiler():
     assert _modules_after("import heald as wp; wp.init()") >= _COMPILER
 
 
+def test_initialising_makes_what_launches_go_through():
+    looked = "from heald.codegen.entry import _STATE; assert _STATE.is_known"
+    assert _modules_after(f"import heald as wp; wp.init(); {looked}")
+
+
 _LAUNCH = """
 import sys
 import heald as wp

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 
-_DEFINE = re.compile(r"^define [^@]*?(\S+) @([\w.]+)\((.*)\)[^)]*\{$", re.MULTILINE)
+_FUNCTION = re.compile(r"^de(?:fine|clare) [^@\n]*?(\S+) @([\w.]+)\((.*)\)[^)\n]*$", re.MULTILINE)
 _CALL = re.compile(r"\bcall ([^@\n]*?)(\S+) @([\w.]+)\((.*)\)")
 _TYPE = re.compile(r"ptr( addrspace\(\d+\))?|\w+|<[^>]*>|\{[^}]*\}|\[[^\]]*\]")
 
 
 def check_calls(text: str) -> None:
     """Raise where a call gives a function of the module other types than it takes or gives."""
-    known = {m[2]: (m[1], _types(m[3])) for m in _DEFINE.finditer(text)}
+    known = signatures(text)
     for call in _CALL.finditer(text):
         if call[3] in known:
             found = (call[2], _types(call[4]))
             assert found == known[call[3]], f"@{call[3]} is {known[call[3]]}, called as {found}"
+
+
+def signatures(text: str) -> dict[str, tuple[str, list[str]]]:
+    """What the functions of a module give and take, those too that are only declared."""
+    return {m[2]: (m[1], _types(m[3])) for m in _FUNCTION.finditer(text)}
 
 
 def _types(arguments: str) -> list[str]:

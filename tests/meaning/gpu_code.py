@@ -95,10 +95,12 @@ def _function(kernel: Kernel, wide: Kernel | None) -> tuple[Any, Artifact, objec
 
 @dataclass(frozen=True)
 class Grid:
-    """How a launch is laid out: threads of a block, and whether threads take several lanes."""
+    """How a launch is laid out: threads of a block, whether threads take several lanes, and how
+    many blocks of it run, if not all."""
 
     block: int = 64
     lanes: bool = False
+    blocks: int | None = None
 
 
 def execute(
@@ -140,7 +142,7 @@ def execute(
     start = -space.ctypes.data % 16
     space[start : start + header.nbytes] = header.view(np.uint8)
     space[start + header.nbytes : start + header.nbytes + packed.nbytes] = packed
-    run(space.ctypes.data + start, -(-threads // grid.block), grid.block)
+    run(space.ctypes.data + start, grid.blocks or -(-threads // grid.block), grid.block)
     key, count, used = map(int, faults[:3])
     slots = faults.view(np.uint8)[abi.GPU_FAULT_HEAD :][: used * abi.GPU_FAULT_SLOT_SIZE]
     assert flag[0] == (_LAUNCH if count else 0)

@@ -12,16 +12,19 @@ import numpy as np
 import pytest
 from meaning.calls import check_calls
 from meaning.checking import Case, case_of, variants
-from meaning.gpu_code import Grid, execute
+from meaning.gpu_code import ARCH, Grid, execute
 from meaning.running import Mismatch, compare, interpret
 from meaning.sources import generate
 from meaning.test_random_sources import EACH, FIRST
 from meaning.test_widened import is_apart, is_dense
 from unit.passes.strided import strided_kernel, strided_launch
 
+import heald as wp
 from heald.codegen.body import parameter_leaves
 from heald.codegen.loops import can_fault
 from heald.diagnostics import HealdError
+from heald.driver.choice import Choice
+from heald.driver.compiler import widen_for_gpu
 from heald.interp import ArrayView
 from heald.ir import Kernel, parse, walk
 from heald.ops import TABLE
@@ -137,12 +140,43 @@ def test_threads_of_several_lanes_may_need_fewer_arguments() -> None:
     compare("fewer arguments", expected, found)
 
 
+@wp.kernel
+def count_all(c: wp.array(dtype=int)):
+    i = wp.tid()  # noqa: F841
+    wp.atomic_add(c, 0, 1)
+
+
+@wp.kernel
+def count_before(c: wp.array(dtype=int), d: wp.array(dtype=int)):
+    i = wp.tid()
+    wp.atomic_add(c, 0, 1)
+    if i < d[0]:
+        return
+
+
+@pytest.mark.parametrize("kernel", [count_all, count_before], ids=lambda kernel: kernel.key)
+def test_threads_are_counted_whose_numbers_nobody_reads(kernel: wp.Kernel) -> None:
+    """Nothing is left then that says how wide numbers are; ten blocks run of each launch."""
+    program = kernel.program(kernel.concrete_types(), wide_index=True)
+    scalar = program.lowered_for_gpu(Choice(), ARCH)
+    wide = widen_for_gpu(scalar)
+    for threads in (640, 2**31 + 5, 2**32 - 200, 2**32 - 1, 2**32, 2**32 + 5):
+        args = [ArrayView(np.zeros(4, np.uint8), 0, (1,), (4,), i32) for _ in scalar.params]
+        found = execute(scalar, (threads,), args, wide=wide, grid=Grid(blocks=10))
+        assert found is not None
+        assert found.fault is None
+        assert int.from_bytes(found.memory[0][:4], "little") == 640, threads
+
+
 def test_calls_that_do_not_fit_are_told() -> None:
     function = "define internal i1 @f(i64 %x, <2 x i32> %y, ptr %p) #0 {\n  ret i1 true\n}\n"
     good = "  %r = call i1 @f(i64 1, <2 x i32> <i32 0, i32 1>, ptr null)\n"
     check_calls(function + good)
+    check_calls("declare i1 @f(i64, <2 x i32>, ptr) #1\n" + good)
     for bad in ("i64 1, ptr null", "i32 1, <2 x i32> zeroinitializer, ptr null"):
         with pytest.raises(AssertionError, match="called as"):
             check_calls(f"{function}  %r = call i1 @f({bad})\n")
     with pytest.raises(AssertionError, match="called as"):
         check_calls(function + good.replace("i1", "i8"))
+    with pytest.raises(AssertionError, match="called as"):
+        check_calls("declare i1 @f(i64, ptr)\n" + good)

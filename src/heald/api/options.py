@@ -102,21 +102,24 @@ def force_load(device: Any = None, modules_: Any = None) -> None:
 
 
 def _prepare(kernels: Sequence[Kernel], device: Device) -> None:
-    """For a GPU on several threads: most of the time goes to NVIDIA's assembler."""
-
-    turn = Lock()
+    """For a GPU on several threads: LLVM and NVIDIA's assembler take most of the time."""
 
     def prepare(kernel: Kernel) -> tuple[Diagnostic, ...]:
-        with ScopedDevice(device), taking_turns(turn):
+        with ScopedDevice(device):
             try:
                 _prepare_one(kernel)
             except CompileError as error:
                 return error.diagnostics
         return ()
 
+    def prepare_in_turn(kernel: Kernel) -> tuple[Diagnostic, ...]:
+        with taking_turns(turn):
+            return prepare(kernel)
+
     if device.is_cuda and len(kernels) > 1:
+        turn = Lock()
         with _quick_switching(), ThreadPoolExecutor(min(_WORKERS, os.cpu_count() or 1)) as pool:
-            found = list(pool.map(prepare, kernels))
+            found = list(pool.map(prepare_in_turn, kernels))
     else:
         found = [prepare(kernel) for kernel in kernels]
     diagnostics = [diagnostic for told in found for diagnostic in told]

@@ -64,7 +64,7 @@ def build(
         sites=sites_of(kernel),
         formats=formats_of(kernel),
         work=_work(kernel, wide),
-        lanes=lanes_of(wide) if target.name == "cuda" else None,
+        lanes=lanes_of(kernel, wide) if target.name == "cuda" else None,
         grain=_lanes(wide) if is_uneven(kernel) and not shares_block(kernel) else 0,
         blocks=shares_block(kernel),
         waits=target.can_wait,

@@ -23,7 +23,8 @@ from heald.codegen.body import HEADER, THREAD, ParameterLeaf
 from heald.codegen.ranges import BODY, DIMS, body_arguments, unpack, unread_extent
 from heald.codegen.threads import coordinate, launch_extent
 from heald.codegen.writer import Writer, phi
-from heald.ir import Kernel, walk
+from heald.ir import Kernel
+from heald.passes.facts import tid_types
 from heald.types import i32
 
 LANES_BODY = "heald_lanes"
@@ -74,8 +75,8 @@ class _Entry:
         self.w.gpu = True
         self.kernel, self.rank, self.used = kernel, rank, used
         self.call_place, self.lanes, self.waits = call_place, lanes, waits
-        tids = [op.result.type for op in walk(kernel.body) if op.name == "tid"]
-        self.is_narrow = all(t is i32 for t in tids)
+        self.types = tid_types(kernel)
+        self.is_narrow = self.types <= {i32}
         self.kind = "i32" if self.is_narrow else "i64"
         self.ways: list[_Way] = []
         self.extents: list[str] = []
@@ -117,7 +118,7 @@ class _Entry:
         total = launch_extent(0)
         for axis in range(1, rank):
             total = w.ins(f"mul i64 {total}, {launch_extent(axis)}")
-        if self.is_narrow and rank > 1:
+        if self.is_narrow and (rank > 1 or not self.types):
             tests.append(w.ins(f"icmp ult i64 {total}, {_WORD}"))
         usual = "true"
         for n, test in enumerate(tests):

@@ -32,9 +32,9 @@ from heald.codegen.wide.emit import lanes_function
 from heald.codegen.writer import METADATA
 from heald.diagnostics import CompileError, Diagnostic, InternalError
 from heald.ir import LOOPS, Kernel, walk
-from heald.passes.facts import launch_rank
+from heald.passes.facts import launch_rank, tid_types
 from heald.passes.meetings import shares_block
-from heald.types import parameter_layout
+from heald.types import i32, parameter_layout
 
 PARAMETER_BYTES = 32764
 """What the parameters of one kernel may take (PTX 8.1, sm_70)."""
@@ -79,7 +79,7 @@ def ptx_of(text: str, target: Target, level: int) -> str:
     return _FAULT_DECLARED.sub(lambda _: _fault_function(target), ptx)
 
 
-_FAULT_DECLARED = re.compile(r"\.extern (\.func heald_gpu_fault\b[^;]*);")
+_FAULT_DECLARED = re.compile(r"\.extern \.func heald_gpu_fault\b[^;]*;")
 _FAULT_DEFINED = re.compile(r"\.func heald_gpu_fault\b.*^}$", re.DOTALL | re.MULTILINE)
 
 
@@ -94,7 +94,7 @@ def _fault_function(target: Target) -> str:
 def gpu_level(kernel: Kernel, level: int = LEVEL) -> int:
     """LLVM's optimisation level for a kernel where ``level`` is asked for.
 
-    Without loops level 1 gives the same code in two thirds of the time.
+    Without loops level 1 gives code as fast in two thirds of the time.
     """
     return level if any(op.name in LOOPS for op in walk(kernel.body)) else min(level, 1)
 
@@ -134,7 +134,7 @@ def gpu_text(
     rank, used = launch_rank(kernel), parameter_leaves(kernel)
     of_entry, of_call = ("", "") if places is None else (places.of_range(), places.of_call())
     block = f"ptr byval([{_block_size(kernel)} x i8]) align 16 {HEADER}"
-    lanes = lanes_of(wide)
+    lanes = lanes_of(kernel, wide)
     parts = [
         target.header,
         f"define ptx_kernel void @{entry}({block}){of_entry} {{",
@@ -174,9 +174,10 @@ def _function(name: str, body: Body, arguments: str, lines: Sequence[str]) -> li
     return [f"define internal void @{name}({arguments}) #0{place} {{", *lines, "}"]
 
 
-def lanes_of(wide: Kernel | None) -> Lanes | None:
-    """The lanes that ``coarsen`` has given a kernel."""
-    if wide is None:
+def lanes_of(kernel: Kernel, wide: Kernel | None) -> Lanes | None:
+    """The lanes that ``coarsen`` has given a kernel, if its scalar form, for which the entry is
+    written, counts them in 32 bits."""
+    if wide is None or tid_types(kernel) != {i32}:
         return None
     width, spacing = wide.attrs.get("width", 1), wide.attrs.get("spacing", 1)
     assert isinstance(width, int)

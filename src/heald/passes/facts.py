@@ -18,7 +18,7 @@ from heald.ir import (
     walk,
 )
 from heald.ops import TABLE
-from heald.types import Array, i32
+from heald.types import Array, Type, i32
 
 T = TypeVar("T")
 Constants = Mapping[Value, bool | int | float]
@@ -153,6 +153,14 @@ def gather(kernel: Kernel, own: Callable[[Op], T | None]) -> dict[Op, frozenset[
 def written_spaces(kernel: Kernel) -> dict[Op, frozenset[str]]:
     """For each op with regions which memories these may change."""
     return gather(kernel, written_space)
+
+
+def tid_types(kernel: Kernel) -> set[Type]:
+    """The types of the launch coordinates that a kernel reads, i32 or i64.
+
+    There are none where nothing needs them: then nothing says that extents fit 32 bits either.
+    """
+    return {op.result.type for op in walk(kernel.body) if op.name == "tid"}
 
 
 def launch_rank(kernel: Kernel) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from library.test_devices import batches, kernel_for
+from meaning.calls import signatures
 from meaning.checking import case_of
 from meaning.sources import generate
 from meaning.test_corpus import NAMES, load
@@ -16,9 +17,11 @@ from unit.codegen.harness import Make
 
 import heald as wp
 from heald.artifact import abi
-from heald.codegen import build, cuda_architecture, cuda_target, ptx_text
+from heald.codegen import build, cuda_architecture, cuda_target, faults, printing, ptx_text
+from heald.codegen.helpers import FAULT, LANES_FAULT, print_room
 from heald.codegen.nvptx import gpu_level
 from heald.codegen.target import LEVEL
+from heald.codegen.wide import checks
 from heald.diagnostics import CompileError, DeviceError, InternalError
 from heald.driver.choice import Choice
 from heald.driver.compiler import widen_for_gpu
@@ -278,6 +281,37 @@ def test_atomics_of_a_warp(tmp_path: Path) -> None:
             assert "match.any.sync.b64" in texts[-1]
             assert "redux.sync" in texts[-1]
     assemble(texts, tmp_path)
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_what_is_launched_is_what_is_shown(loops: bool) -> None:
+    """With the function for faults, choices by bits and the passes that a kernel gets."""
+
+    def choose(x: wp.array(dtype=float), n: int):
+        for _ in range(n * loops):
+            x[0] += 1.0
+        x[wp.tid()] = wp.where(x[0] < 0.5, -0.0, 1.0)
+
+    kernel = wp.kernel(choose, name=f"choose_{loops}")
+    scalar = kernel.program(kernel.concrete_types()).lowered_for_gpu(Choice(), "sm_90")
+    wide = widen_for_gpu(scalar)
+    made = build(scalar, cuda_target("sm_90"), wide=wide)
+    shown = ptx_text(scalar, entry=made.entry, wide=wide, locations=False)
+    assert any(op.name == "for" for op in walk(scalar.body)) == loops
+    assert made.code.decode() == shown
+    assert "selp.b32" in shown
+    assert "selp.f32" not in shown
+    assert shown.count(".func heald_gpu_fault") == 1
+    assert ".extern" not in shown
+
+
+def test_declarations_of_helpers_fit_them() -> None:
+    """Kernels are compiled without them, so nothing else looks."""
+    helpers = signatures("\n".join([FAULT, LANES_FAULT, print_room()]))
+    helpers |= signatures(faults.GPU_HELPER)
+    declared = (faults.DECLARATION, checks.DECLARATION, printing.DECLARATION)
+    assert signatures("\n".join([*declared, faults.GPU_DECLARATION])) == helpers
+    assert len(helpers) == 4
 
 
 def test_only_kernels_with_loops_get_llvms_long_list_of_passes() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from heald.artifact import Fault, FaultKind, Site, abi, fault_error
 from heald.diagnostics import DeviceError, InternalError
-from heald.runtime.cuda import assembler, driver
+from heald.runtime.cuda import assembler, driver, jit_link
 from heald.runtime.cuda.jit_link import find_jit_link
 from heald.runtime.cuda.queue import decode_fault
 
@@ -178,6 +178,34 @@ def test_threads_that_compile_together_leave_the_driver_alone(monkeypatch):
         assert assembler.assemble_on(gpu, b"ptx", "sm_90") == b"library"
         assert assembler.assemble_on(gpu, b"ptx") == b"driver"
         assert assembler.assemble_on(gpu, b"", "sm_90") == b"driver"
+
+
+def test_a_busy_driver_is_not_waited_for(monkeypatch):
+    library = SimpleNamespace(assemble=lambda ptx, arch: b"library")
+    gpu = SimpleNamespace(driver=SimpleNamespace(version=13000))
+    monkeypatch.setattr(assembler, "find_jit_link", lambda version: library)
+    monkeypatch.setattr(assembler, "_by_driver", lambda gpu, ptx: b"driver")
+    with assembler._DRIVER:
+        assert assembler.assemble_on(gpu, b"ptx", "sm_90") == b"library"
+    assert assembler.assemble_on(gpu, b"ptx", "sm_90") == b"driver"
+
+
+def test_the_linker_is_read_without_pythons_lock(monkeypatch):
+    """``CDLL`` would hold the lock meanwhile; with a handle it reads nothing."""
+    opened, load = [], ctypes.CDLL
+
+    def record(name, **more):
+        opened.append((name, more))
+        return load(name, **more)
+
+    monkeypatch.setattr(jit_link.ctypes, "CDLL", record)
+    library = jit_link._open("libc.so.6")
+    assert library.labs(-3) == 3
+    (name, more) = opened[-1]
+    assert name == "libc.so.6"
+    assert more["handle"]
+    with pytest.raises(OSError, match="libnothing"):
+        jit_link._open("libnothing.so")
 
 
 def test_a_linker_newer_than_the_driver_is_not_used():

@@ -129,21 +129,25 @@ def passing_turn() -> Iterator[None]:
 def assemble_on(gpu: Gpu, ptx: bytes, arch: str = "") -> bytes:
     """A cubin for a GPU of this machine.
 
-    Its driver makes it.  Where threads take turns, NVIDIA's linker library does if it is installed
-    and the architecture is given: the driver makes code for one thread at a time, and loads none
-    meanwhile.
+    Its driver makes it.  Where threads take turns, or it is busy for another one, NVIDIA's linker
+    library does if it is installed and the architecture is given: the driver makes code for one
+    thread at a time, and loads none meanwhile.
 
     Raises:
         InternalError: the PTX is refused.
     """
     is_shared = _TURNS.turn is not None
     with passing_turn():
-        library = find_jit_link(gpu.driver.version) if arch and is_shared else None
-        cubin = None if library is None else library.assemble(ptx, arch)
-        if cubin is not None:
-            return cubin
-        with _DRIVER:
+        if is_shared or not _DRIVER.acquire(blocking=False):
+            library = find_jit_link(gpu.driver.version) if arch else None
+            cubin = None if library is None else library.assemble(ptx, arch)
+            if cubin is not None:
+                return cubin
+            _DRIVER.acquire()
+        try:
             return _by_driver(gpu, ptx)
+        finally:
+            _DRIVER.release()
 
 
 def _by_driver(gpu: Gpu, ptx: bytes) -> bytes:
