@@ -33,13 +33,13 @@ ARCH = "sm_90"
 _LAUNCH = 7
 _REGISTERS = ("ctaid", "ntid", "tid", "nctaid")
 _GRID = """
-define void @run_grid(ptr %block, i32 %blocks, i32 %threads) {
+define void @run_grid(ptr %block, i32 %blocks, i32 %threads, i32 %first, i32 %stop) {
 entry:
   store i32 %blocks, ptr @sreg.nctaid
   store i32 %threads, ptr @sreg.ntid
   br label %next
 next:
-  %b = phi i32 [ 0, %entry ], [ %b, %thread ], [ %b1, %end ]
+  %b = phi i32 [ %first, %entry ], [ %b, %thread ], [ %b1, %end ]
   %t = phi i32 [ 0, %entry ], [ %t1, %thread ], [ 0, %end ]
   store i32 %b, ptr @sreg.ctaid
   store i32 %t, ptr @sreg.tid
@@ -51,7 +51,7 @@ thread:
   br i1 %more, label %next, label %end
 end:
   %b1 = add i32 %b, 1
-  %again = icmp ult i32 %b1, %blocks
+  %again = icmp ult i32 %b1, %stop
   br i1 %again, label %next, label %done
 done:
   ret void
@@ -89,18 +89,24 @@ def _function(kernel: Kernel, wide: Kernel | None) -> tuple[Any, Artifact, objec
     cells = "\n".join(f"@sreg.{name} = internal global i32 0" for name in _REGISTERS)
     code = compile_object(f"{text}\n{cells}\n{_GRID}", host_target())
     (address,), keepalive = load_object(code, ["run_grid"])
-    how = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32)
+    how = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_uint32] * 4)
     return how(address), build(kernel, target, wide=wide), keepalive
 
 
 @dataclass(frozen=True)
 class Grid:
-    """How a launch is laid out: threads of a block, whether threads take several lanes, and how
-    many blocks of it run, if not all."""
+    """How a launch is laid out: threads of a block, whether threads take several lanes, and which
+    blocks run, if not all: the first, and one past the last, from the end where they are < 0."""
 
     block: int = 64
     lanes: bool = False
-    blocks: int | None = None
+    part: tuple[int, int] | None = None
+
+    def blocks(self, threads: int) -> tuple[int, int, int]:
+        """How many there are, and which of them run."""
+        count = -(-threads // self.block)
+        first, stop = self.part or (0, count)
+        return count, first % (count + 1), stop % (count + 1)
 
 
 def execute(
@@ -142,9 +148,10 @@ def execute(
     start = -space.ctypes.data % 16
     space[start : start + header.nbytes] = header.view(np.uint8)
     space[start + header.nbytes : start + header.nbytes + packed.nbytes] = packed
-    run(space.ctypes.data + start, grid.blocks or -(-threads // grid.block), grid.block)
-    key, count, used = map(int, faults[:3])
+    count, first, stop = grid.blocks(threads)
+    run(space.ctypes.data + start, count, grid.block, first, stop)
+    key, faulted, used = map(int, faults[:3])
     slots = faults.view(np.uint8)[abi.GPU_FAULT_HEAD :][: used * abi.GPU_FAULT_SLOT_SIZE]
-    assert flag[0] == (_LAUNCH if count else 0)
-    fault = decode_fault(key, count, slots.tobytes()) if count else None
+    assert flag[0] == (_LAUNCH if faulted else 0)
+    fault = decode_fault(key, faulted, slots.tobytes()) if faulted else None
     return _left(kernel, own, fault)

@@ -162,10 +162,31 @@ def test_threads_are_counted_whose_numbers_nobody_reads(kernel: wp.Kernel) -> No
     wide = widen_for_gpu(scalar)
     for threads in (640, 2**31 + 5, 2**32 - 200, 2**32 - 1, 2**32, 2**32 + 5):
         args = [ArrayView(np.zeros(4, np.uint8), 0, (1,), (4,), i32) for _ in scalar.params]
-        found = execute(scalar, (threads,), args, wide=wide, grid=Grid(blocks=10))
+        found = execute(scalar, (threads,), args, wide=wide, grid=Grid(part=(0, 10)))
         assert found is not None
         assert found.fault is None
         assert int.from_bytes(found.memory[0][:4], "little") == 640, threads
+
+
+@wp.kernel
+def mark_rows(rows: wp.array(dtype=int)):
+    i, _ = wp.tid()
+    wp.atomic_add(rows, i, 1)
+
+
+@pytest.mark.parametrize("block", [64, 96, 1000, 1024])
+@pytest.mark.parametrize("last", [65535, 65536, 65537])
+def test_no_thread_runs_again_behind_the_last_one(block: int, last: int) -> None:
+    """Numbers of threads of the last block may be too large for 32 bits."""
+    scalar = mark_rows.program(mark_rows.concrete_types()).lowered_for_gpu(Choice(), ARCH)
+    rows = 65536 if last < 65537 else 65535
+    total = rows * last
+    args = [ArrayView(np.zeros(4 * rows, np.uint8), 0, (rows,), (4,), i32)]
+    found = execute(scalar, (rows, last), args, grid=Grid(block, part=(-2, -1)))
+    assert found is not None
+    counts = np.frombuffer(found.memory[0], np.int32)[:rows]
+    assert counts[:-1].sum() == 0
+    assert counts[-1] == total - (-(-total // block) - 1) * block
 
 
 def test_calls_that_do_not_fit_are_told() -> None:

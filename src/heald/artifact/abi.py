@@ -12,6 +12,8 @@ thread (b, t) of the grid is linear thread ``b * threads of a block + t``.
 from __future__ import annotations
 
 MAX_BLOCK_DIM = 1024  # threads of a block, on every device
+# Most threads of a launch whose numbers fit 32 bits, those of the rest of the last block too.
+MAX_NARROW = (1 << 32) - MAX_BLOCK_DIM
 
 # Header
 HEADER_DIM = 0  # i64[4], unused extents are 1

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Flag, auto
 from math import prod
 
+from heald.artifact import abi
 from heald.artifact.condition import LaunchCondition
 from heald.diagnostics import Span
 from heald.types import Type
@@ -86,7 +87,7 @@ class Lanes:
         do; where that is more than every eighth, each thread of the launch had better run alone.
         """
         total = prod(dims)
-        if total >= 1 << 32 or any(extent != 1 for extent in dims[rank:]):
+        if total > abi.MAX_NARROW or any(extent != 1 for extent in dims[rank:]):
             return 0
         last = dims[rank - 1]
         stretches = -(-last // self.stretch)

@@ -35,7 +35,7 @@ _PREPARE = f"""\
 define internal i64 @grid_threads(ptr %variant, ptr %header, i64 %rank, i64 %total) nounwind {{
 {read("stretch", "%variant", table.STRETCH)}
   %has.lanes = icmp ne i64 %stretch, 0
-  %few = icmp ult i64 %total, {1 << 32}
+  %few = icmp ule i64 %total, {abi.MAX_NARROW}
   %may = and i1 %has.lanes, %few
   br i1 %may, label %try, label %each
 try:

@@ -28,7 +28,6 @@ from heald.passes.facts import tid_types
 from heald.types import i32
 
 LANES_BODY = "heald_lanes"
-_WORD = 1 << 32
 _WAIT = (
     'call void asm sideeffect "griddepcontrol.wait; griddepcontrol.launch_dependents;", '
     '"~{memory}"() convergent'
@@ -119,7 +118,7 @@ class _Entry:
         for axis in range(1, rank):
             total = w.ins(f"mul i64 {total}, {launch_extent(axis)}")
         if self.is_narrow and (rank > 1 or not self.types):
-            tests.append(w.ins(f"icmp ult i64 {total}, {_WORD}"))
+            tests.append(w.ins(f"icmp ule i64 {total}, {abi.MAX_NARROW}"))
         usual = "true"
         for n, test in enumerate(tests):
             usual = test if n == 0 else w.ins(f"and i1 {usual}, {test}")

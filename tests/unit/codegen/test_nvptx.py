@@ -272,6 +272,7 @@ def test_atomics_of_a_warp(tmp_path: Path) -> None:
             texts.append(ptx_text(kernel, entry="k", wide=widen_for_gpu(kernel)))
             assert ("redux.sync" in texts[-1]) == (t is i32)
             assert ("shfl.sync" in texts[-1]) == (t is not i32)
+            assert texts[-1].count("activemask") == 2  # with one lane, and with several
     for t in (i8, u8, i16, u16):
         for kind in ("add", "sub", "min", "max"):
             m = Make(a=Array(t, 1), x=Array(t, 1))

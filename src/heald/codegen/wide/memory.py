@@ -274,7 +274,11 @@ def _update_shared(body: WideBody, op: Op, access: Access) -> None:
         given = body.chosen(body.mask, whole, given, body.spread(scalar, str(_neutral(kind, t))))
     one = w.ins(f"call {scalar} @llvm.vector.reduce.{name}({whole} {given})")
     w.width = 1
-    update(body, op, t, first_address(body, access, offset), [one])
+    place = first_address(body, access, offset)
+    if body.gpu and op.attrs.get("warp") is True:
+        update_by_warp(body, op, t, place, one)
+    else:
+        update(body, op, t, place, [one])
     w.width = body.width
     if end is not None:
         w.do(f"br label %{end}")
