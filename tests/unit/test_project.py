@@ -137,7 +137,9 @@ def test_device():
 
 def test_conftest_keeps_golden_files_profiles_and_markers(tmp_path: Path) -> None:
     shutil.copy(ROOT / "tests/conftest.py", tmp_path)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu: as in pyproject.toml\n")
+    (tmp_path / "pytest.ini").write_text(
+        f"[pytest]\npythonpath = {ROOT / 'tests'}\nmarkers =\n    gpu: as in pyproject.toml\n"
+    )
     (tmp_path / "test_inner.py").write_text(INNER)
     expected = tmp_path / "expected/text.txt"
     basis = {k: v for k, v in os.environ.items() if k not in ("CI", "HEALD_HYPOTHESIS_PROFILE")}
