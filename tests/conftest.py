@@ -9,7 +9,6 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 
 import hypothesis
@@ -18,6 +17,7 @@ from meaning.calls import check_calls
 
 from heald.codegen import compile as compiling
 from heald.config import config as settings
+from heald.once import once
 from heald.runtime import cuda
 from heald.runtime.cuda import driver as cuda_driver
 
@@ -169,7 +169,7 @@ def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make this a machine without CUDA driver: no library has its name, and none was found yet."""
     monkeypatch.setattr(cuda_driver, "_LIBRARIES", ())
     for found in (cuda_driver.driver, cuda.discover):
-        anew = cache(found.__wrapped__)
+        anew = once(found.__wrapped__)
         for name, module in list(sys.modules.items()):
             if name.startswith("heald.") and vars(module).get(found.__name__) is found:
                 monkeypatch.setattr(module, found.__name__, anew)

@@ -109,6 +109,23 @@ def add_one(x: wp.indexedarray2d(dtype=float)):
     x[i, j] = row[j] + 1.0
 
 
+@wp.kernel
+def mark(seen: wp.array(dtype=wp.uint8)):
+    i = wp.tid()
+    seen[i] += wp.uint8(1)
+
+
+@wp.kernel
+def mark_plane(seen: wp.array2d(dtype=wp.uint8)):
+    i, j = wp.tid()
+    seen[i, j] += wp.uint8(1)
+
+
+@wp.kernel
+def count_threads(total: wp.array(dtype=wp.int64)):
+    wp.atomic_add(total, 0, wp.int64(1))
+
+
 def outcome(kernel: Any, dim: Any, inputs: Any, device: str) -> tuple[str, list[Any]]:
     """What a launch says, and what its arrays hold."""
     given = [wp.array(x, device=device) if isinstance(x, np.ndarray) else x for x in inputs]
@@ -137,6 +154,26 @@ def test_three_dimensions_and_blocks(block_dim: int) -> None:
     wp.launch(grid3, dim=(7, 33, 19), inputs=[out], device=GPU, block_dim=block_dim)
     i, j, k = np.indices((7, 33, 19))
     np.testing.assert_array_equal(out.numpy(), i * 10000 + j * 100 + k)
+
+
+BORDER = 1 << 32
+"""Of numbers of 32 bits; the last block is not full, so the border of launches is below it."""
+
+
+@pytest.mark.parametrize("block_dim", [96, 256])
+@pytest.mark.parametrize(
+    "dim", [(BORDER - 1025,), (BORDER - 5,), (BORDER + 77,), (65537, 65536)], ids=str
+)
+def test_as_many_threads_as_numbers_of_32_bits(dim: tuple[int, ...], block_dim: int) -> None:
+    """Every thread runs once."""
+    seen = wp.zeros(dim, dtype=wp.uint8, device=GPU)
+    kernel = mark if len(dim) == 1 else mark_plane
+    wp.launch(kernel, dim=dim, inputs=[seen], device=GPU, block_dim=block_dim)
+    left = seen.numpy()
+    assert (left.min(), left.max()) == (1, 1)
+    total = wp.zeros(1, dtype=wp.int64, device=GPU)
+    wp.launch(count_threads, dim=dim, inputs=[total], device=GPU, block_dim=block_dim)
+    assert total.numpy()[0] == left.size
 
 
 LARGE = (1 << 22) + 77

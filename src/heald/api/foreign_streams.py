@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from functools import cache
 from typing import Any
 
 from heald.diagnostics import DeviceError, Diagnostic
+from heald.once import once
 from heald.runtime import Device
 from heald.runtime.cuda import Event, Gpu, Stream, current_stream, gpu_of, raise_pending
 
@@ -143,6 +143,6 @@ def known_stream(device: Device, handle: int) -> Stream:
     return _known(gpu_of(device), handle)
 
 
-@cache
+@once
 def _known(gpu: Gpu, handle: int) -> Stream:
     return Stream(gpu.device, cuda_stream=handle)

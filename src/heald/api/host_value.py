@@ -30,6 +30,7 @@ from heald.api.scalars import (
     zero,
 )
 from heald.diagnostics import Diagnostic, InternalError, OutOfBoundsError, TypingError
+from heald.once import once
 from heald.types import (
     Matrix,
     Quaternion,
@@ -495,7 +496,7 @@ def _name_of(t: Algebraic) -> str:
             return f"transform{suffix}"
 
 
-@cache
+@once
 def value_class(t: Algebraic) -> type[HostValue]:
     """The host class of a type; one class for each type."""
     members: dict[str, Any] = {

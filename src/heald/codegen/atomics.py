@@ -54,11 +54,8 @@ def emit_atomic(body: Body, op: Op) -> None:
 
     def run() -> tuple[str]:
         place = address(body, array, places_of(body, op), offset)
-        if body.gpu and op.attrs.get("warp") is True:
-            update_by_warp(body, op, scalar, place, values[0])
-            return (literal(scalar, 0),)
         if alone:
-            return (_update_alone(body, op, scalar, place, values),)
+            return (_update_in_turn(body, op, scalar, place, values),)
         return (update(body, op, scalar, place, values),)
 
     body.names[op.result] = guarded(body, op, array, run, [scalar])
@@ -68,7 +65,7 @@ def _is_of_a_block(array: Value) -> bool:
     return isinstance(array.type, Array) and array.type.space == "shared"
 
 
-def _update_alone(body: Body, op: Op, t: Scalar, place: str, values: Sequence[str]) -> str:
+def _update_in_turn(body: Body, op: Op, t: Scalar, place: str, values: Sequence[str]) -> str:
     """On a CPU one core runs a block, whose threads take turns: nobody comes between."""
     kind = op.name.removeprefix("atomic_")
     old = load_scalar(body, t, place, frozen=True)
@@ -77,7 +74,20 @@ def _update_alone(body: Body, op: Op, t: Scalar, place: str, values: Sequence[st
 
 
 def update(body: Body, op: Op, t: Scalar, place: str, values: Sequence[str]) -> str:
-    """The update itself with one value (``atomic_cas``: two); gives the old value."""
+    """The update itself with one value (``atomic_cas``: two); gives the old one if it is read."""
+    if body.gpu and is_by_warp(op):
+        _update_by_warp(body, op, t, place, values[0])
+        return literal(t, 0)
+    return _update_alone(body, op, t, place, values)
+
+
+def is_by_warp(op: Op) -> bool:
+    """Did ``warp_reduce`` find that GPUs may add up within warps?"""
+    return op.attrs.get("warp") is True
+
+
+def _update_alone(body: Body, op: Op, t: Scalar, place: str, values: Sequence[str]) -> str:
+    """Each thread by itself."""
     w = body.writer
     kind = op.name.removeprefix("atomic_")
     if body.gpu and kind in ("add", "sub") and t in (f16, f32, f64):
@@ -198,7 +208,7 @@ def _exchange(body: Body, t: Scalar, place: str, expected: str, value: str) -> t
 # -- by warps --------------------------------------------------------------------------------------
 
 
-def update_by_warp(body: Body, op: Op, t: Scalar, place: str, value: str) -> None:
+def _update_by_warp(body: Body, op: Op, t: Scalar, place: str, value: str) -> None:
     """One update for the threads of a warp that come here together (pass ``warp_reduce``).
 
     Integers of 32 bits have an instruction that adds up over any set of threads; others are added
@@ -242,7 +252,7 @@ def update_by_warp(body: Body, op: Op, t: Scalar, place: str, value: str) -> Non
         value, ready = arrived
         w.branch(ready, run, end)
     w.start(run)
-    update(body, op, t, place, [value])
+    _update_alone(body, op, t, place, [value])
     w.do(f"br label %{end}")
     w.start(end)
 

@@ -247,7 +247,7 @@ def synchronize(what: DeviceLike | Stream = None) -> None:
     from heald.runtime.cuda.devices import discover
     from heald.runtime.cuda.queue import synchronize_gpu
 
-    if known is None and not discover.cache_info().currsize:
+    if known is None and not discover.is_made:
         return  # nobody has asked for GPUs yet
     for gpu in discover().gpus:
         if known is None or gpu.device == known:

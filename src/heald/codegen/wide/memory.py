@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from heald.artifact import FaultKind
-from heald.codegen.atomics import combined, update, update_by_warp
+from heald.codegen.atomics import combined, is_by_warp, update
 from heald.codegen.body import zeros_of
 from heald.codegen.memory import companions, element, element_alignment, load_scalar, store_scalar
 from heald.codegen.spelling import memory_type, scalar_type
@@ -275,10 +275,7 @@ def _update_shared(body: WideBody, op: Op, access: Access) -> None:
     one = w.ins(f"call {scalar} @llvm.vector.reduce.{name}({whole} {given})")
     w.width = 1
     place = first_address(body, access, offset)
-    if body.gpu and op.attrs.get("warp") is True:
-        update_by_warp(body, op, t, place, one)
-    else:
-        update(body, op, t, place, [one])
+    update(body, op, t, place, [one])
     w.width = body.width
     if end is not None:
         w.do(f"br label %{end}")
@@ -337,14 +334,8 @@ def _update_singly(body: WideBody, op: Op, t: Scalar, places: Sequence[str]) -> 
     value, whole = body.vector(op.operands[-1]), scalar_type(t, body.width)
     w.width = 1
     given = [w.ins(f"extractelement {whole} {value}, i64 {lane}") for lane in range(body.width)]
-    together = op.attrs.get("warp") is True
-    if together and t.bits >= 32:
-        total = reduce(lambda a, b: combined(body, op, t, a, b), given)
-        update_by_warp(body, op, t, places[0], total)
-    else:
-        for place, one in zip(places, given, strict=True):
-            if together:
-                update_by_warp(body, op, t, place, one)
-            else:
-                update(body, op, t, place, [one])
+    if is_by_warp(op) and t.bits >= 32:
+        given, places = [reduce(lambda a, b: combined(body, op, t, a, b), given)], places[:1]
+    for place, one in zip(places, given, strict=True):
+        update(body, op, t, place, [one])
     w.width = body.width

@@ -8,11 +8,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING
 
 from heald.diagnostics import DeviceError, InternalError
+from heald.once import once
 from heald.runtime.cuda.driver import Driver, driver
 from heald.runtime.device import Device
 
@@ -211,7 +212,7 @@ class Discovery:
         return {gpu.device.alias: gpu.device for gpu in self.gpus}
 
 
-@cache
+@once
 def discover() -> Discovery:
     """Ask the driver for its GPUs, once in a process."""
     try:

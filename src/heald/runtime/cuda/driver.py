@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-from functools import cache
 from typing import Any
 
 from heald.diagnostics import DeviceError, Diagnostic, Note
+from heald.once import once
 
 OLDEST = 12030
 """The driver interface that understands the PTX of ``codegen.target``: CUDA 12.3, driver 545."""
@@ -112,7 +112,7 @@ class Driver:
         return DeviceError(Diagnostic("H0808", message, notes=tuple(notes)))
 
 
-@cache
+@once
 def driver() -> Driver:
     """The driver of this process.
 

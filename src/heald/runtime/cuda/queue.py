@@ -498,7 +498,7 @@ def synchronize_gpu(gpu: Gpu) -> None:
 
 def report_rest() -> None:
     """At the end of the process: what nobody has waited for."""
-    if not discover.cache_info().currsize:
+    if not discover.is_made:
         return
     for gpu in discover().gpus:
         if gpu.is_in_use and gpu.driver.is_usable and not gpu.captures:
