@@ -3,10 +3,10 @@
     python -m benchmarks.gpu_cold [heald | warp | warp-forward | nvrtc]
 
 Each number is the median of some processes of their own, which have an empty kernel cache, but for
-the last: there they find the kernels of those before.  Library and CUDA have started and a first
-kernel has run before the clock does.  warp-lang compiles the same text, with the backward kernels
-that it makes by default and without; NVRTC compiles the same kernels in CUDA C one after the other,
-through CuPy.
+the last: there they find the kernels of those before.  Each runs on the eight cores that are the
+quickest when it starts.  Library and CUDA have started and a first kernel has run before the clock
+does.  warp-lang compiles the same text, with the backward kernels that it makes by default and
+without; NVRTC compiles the same kernels in CUDA C one after the other, through CuPy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ import tempfile
 import time
 from typing import Any
 
+from benchmarks.cores import quiet
+
 COUNT = 30
+CORES = 8
 DEVICE = "cuda:0"
 N = 1000
 SMALL, MANY, CACHED = (
@@ -142,10 +145,11 @@ def _round(who: str) -> dict[str, float]:
                 "HEALD_CACHE_DIR": os.path.join(folder, what),
             }
             command = [sys.executable, "-m", "benchmarks.gpu_cold", who, what]
-            done = subprocess.run(
-                [*command, os.path.join(folder, what)],
-                env=environment, capture_output=True, text=True, check=False, timeout=180,
-            )  # fmt: skip
+            with quiet(CORES):
+                done = subprocess.run(
+                    [*command, os.path.join(folder, what)],
+                    env=environment, capture_output=True, text=True, check=False, timeout=180,
+                )  # fmt: skip
             if done.returncode:
                 raise RuntimeError((done.stderr or done.stdout)[-1500:])
             found[label] = float(done.stdout.split()[-1])

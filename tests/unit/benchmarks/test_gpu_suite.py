@@ -247,6 +247,13 @@ def test_launches_are_compared_with_the_driver_alone():
     assert figures["graph of 1000, 4 arrays - driver"].value == 0.25
 
 
+def test_the_driver_is_asked_three_times(monkeypatch):
+    answers = iter(['{"us": 4.0, "ms": 1.0}', '{"us": 9.0, "ms": 0.5}', '{"us": 3.0, "ms": 2.0}'])
+    monkeypatch.setattr(gpu_peers, "compile_c", lambda *_: None)
+    monkeypatch.setattr(gpu_peers, "_output", lambda _: next(answers))
+    assert gpu_peers.driver_costs(90) == {"us": 4.0, "ms": 1.0}
+
+
 def test_a_driver_that_cannot_be_built_is_skipped(monkeypatch):
     monkeypatch.setattr(gpu_peers.shutil, "which", lambda _: None)
     monkeypatch.setattr(gpu, "driver_costs", gpu_peers.driver_costs)
