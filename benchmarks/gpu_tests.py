@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-TESTS = ("tests/gpu", "tests/blocks", "tests/unit/ops/test_lower_gpu.py")
+TESTS = (
+    "tests/gpu",
+    "tests/blocks",
+    "tests/errors/everyday/test_gpu.py",
+    "tests/unit/api/test_devices.py",
+    "tests/unit/cli/test_doctor.py",
+    "tests/unit/ops/test_lower_gpu.py",
+)
+"""Where they are; collecting all others too would take longer than they do."""
 
 
 def run_tests(workers: int) -> dict[str, Any]:

@@ -29,7 +29,8 @@ def test_the_page_shows_the_result() -> None:
     device, tests = found["device"], found["tests"]
     lines = (
         f"{device['name']}, CUDA {device['driver'] / 1000:g}, {found['date'][:10]}, commit "
-        f"{found['commit']}: {tests['passed']} tests passed, {tests['failed']} failed.\n"
+        f"{found['commit']}: {tests['passed']} tests passed, {tests['failed']} failed, "
+        f"{tests['skipped']} skipped (they need two GPUs).\n"
     )
     text = PAGE.read_text(encoding="utf-8")
     assert lines in text, f"docs/gpu.md should say\n{lines}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ import heald as wp
 from heald.cli.app import app
 from heald.diagnostics import DeviceError, LaunchError
 from heald.runtime.cuda import assembler
+from heald.runtime.cuda.assembler import find_ptxas
 from heald.runtime.cuda.devices import Discovery
 
-PTXAS = shutil.which("ptxas")
+PTXAS = find_ptxas()
 needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed")
 
 
@@ -71,10 +71,13 @@ def test_a_ptxas_that_does_not_know_the_architecture(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(assembler, "discover", lambda: Discovery(()))
+    monkeypatch.setattr(assembler, "find_jit_link", lambda: None)
     wp.build(scale, tmp_path / "k.ptx", arch="sm_70", verbose=True)
     assert ".target sm_70" in (tmp_path / "k.ptx").read_text()
     assert "no ptxas here makes code for it" in capsys.readouterr().out
-    with pytest.raises(DeviceError, match=r"for sm_70[\s\S]*a ptxas that knows it") as caught:
+    with pytest.raises(
+        DeviceError, match=r"for sm_70[\s\S]*a ptxas or nvJitLink that knows it"
+    ) as caught:
         wp.build(scale, tmp_path / "k.cubin", arch="sm_70")
     assert caught.value.codes == ("H0810",)
     assert not (tmp_path / "k.cubin").exists()

@@ -15,10 +15,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))  # benchmarks is no part of the package
 
 import heald as wp
-from benchmarks import gpu, gpu_cold, gpu_kernels, gpu_peers, gpu_timing, gpu_warp
+from benchmarks import gpu, gpu_cold, gpu_kernels, gpu_peers, gpu_tests, gpu_timing, gpu_warp
 from benchmarks.gpu_timing import MissingError
 
 pytestmark = pytest.mark.cpu
+ROOT = Path(__file__).parents[3]
 
 COLD = {gpu_cold.SMALL: 1.0, gpu_cold.MANY: 2.0, gpu_cold.CACHED: 3.0}
 DRIVER = {"non_blocking_us": 0.25, "blocking_us": 0.5, "graph_ms": 0.75}
@@ -393,3 +394,12 @@ def test_warp_lang_computes_the_same():
         made.append([way.result() for way in ways])
     for own, other in zip(*made, strict=True):
         np.testing.assert_allclose(other, own, rtol=1e-5, atol=1e-5)
+
+
+def test_every_test_that_needs_a_gpu_is_run():
+    found = ROOT.glob("tests/**/test_*.py")
+    marked = {path for path in found if "pytest.mark.gpu" in path.read_text(encoding="utf-8")}
+    marked -= {ROOT / "tests/unit/test_project.py", Path(__file__)}  # they only speak of the mark
+    run = [ROOT / place for place in gpu_tests.TESTS]
+    assert [path for path in marked if not any(path.is_relative_to(place) for place in run)] == []
+    assert all(any(path.is_relative_to(place) for path in marked) for place in run)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from heald.passes.facts import is_guarded
 from heald.passes.layout import assume_unit
 from heald.passes.pipelines import WIDE_CPU
 from heald.passes.warp_reduce import warp_reduce
+from heald.runtime.cuda.assembler import find_ptxas
 from heald.types import (
     SCALARS,
     Array,
@@ -50,7 +50,7 @@ from heald.types import (
     u64,
 )
 
-PTXAS = shutil.which("ptxas")
+PTXAS = find_ptxas()
 needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed")
 SEEDS = 24
 

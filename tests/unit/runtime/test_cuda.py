@@ -10,7 +10,8 @@ import pytest
 
 from heald.artifact import Fault, FaultKind, Site, abi, fault_error
 from heald.diagnostics import DeviceError, InternalError
-from heald.runtime.cuda import assembler, driver, jit_link
+from heald.runtime.cuda import assembler, driver, jit_link, toolkit
+from heald.runtime.cuda.devices import Discovery
 from heald.runtime.cuda.jit_link import find_jit_link
 from heald.runtime.cuda.queue import decode_fault
 
@@ -126,14 +127,46 @@ def test_kinds_fit():
     assert all(kind < 1 << abi.FAULT_KIND_BITS for kind in kinds)
 
 
-def test_nothing_here_assembles(monkeypatch):
+@pytest.fixture
+def bare(monkeypatch):
+    """A machine where nothing makes machine code."""
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.delenv("CUDA_HOME", raising=False)
-    monkeypatch.delenv("CUDA_PATH", raising=False)
+    monkeypatch.setattr(assembler, "files", lambda *_, **__: iter(()))
+    monkeypatch.setattr(assembler, "find_jit_link", lambda: None)
+    monkeypatch.setattr(assembler, "discover", lambda: Discovery(()))
+
+
+@pytest.mark.usefixtures("bare")
+def test_nothing_here_assembles():
     code, text = code_of(assembler.assemble, b"", "sm_123")
     assert code == "H0810"
     assert "sm_123" in text
     assert assembler.resource_report(b"", "sm_90") == ""
+
+
+@pytest.mark.usefixtures("bare")
+def test_the_linker_assembles_for_gpus_that_are_not_here(monkeypatch):
+    known = {"sm_90": b"code"}
+    library = SimpleNamespace(assemble=lambda ptx, arch: known.get(arch))
+    monkeypatch.setattr(assembler, "find_jit_link", lambda: library)
+    assert assembler.assemble(b"ptx", "sm_90") == b"code"
+    assert code_of(assembler.assemble, b"ptx", "sm_123")[0] == "H0810"
+
+
+def test_a_toolkit_is_found_in_packages_and_folders(monkeypatch, tmp_path):
+    """The advice of H0810 works: pip puts ptxas into a package, not on the path."""
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "home"))
+    monkeypatch.syspath_prepend(tmp_path)
+    places = ("home/bin", "nvidia/cuda_nvcc/bin", "nvidia/cu99/bin")
+    for number, place in enumerate(places):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "ptxas").touch()
+        found = toolkit.files("bin/ptxas", of_packages="bin/ptxas")
+        own = [str(p.relative_to(tmp_path).parent) for p in found if p.is_relative_to(tmp_path)]
+        assert sorted(own) == sorted(places[: number + 1])
+        assert own[-1] == "home/bin"
+    assert assembler.find_ptxas() == str(tmp_path / "nvidia/cuda_nvcc/bin/ptxas")
 
 
 @pytest.mark.skipif(assembler.find_ptxas() is None, reason="ptxas is not installed")

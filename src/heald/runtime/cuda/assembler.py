@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import shutil
 import tempfile
 import threading
@@ -15,6 +14,7 @@ from threading import Lock
 from heald.diagnostics import DeviceError, Diagnostic, InternalError
 from heald.runtime.cuda.devices import Gpu, discover
 from heald.runtime.cuda.jit_link import find_jit_link
+from heald.runtime.cuda.toolkit import files
 
 _PTX_INPUT = 1
 _ERROR_LOG, _ERROR_LOG_SIZE = 5, 6
@@ -27,7 +27,8 @@ def assemble(ptx: bytes, arch: str) -> bytes:
     """A cubin for an architecture, which need not be one of this machine.
 
     Raises:
-        DeviceError: neither a ptxas that knows the architecture nor a GPU of it is here (H0810).
+        DeviceError: there is no ptxas or nvJitLink that knows the architecture, nor a GPU of it
+            (H0810).
         InternalError: the PTX is refused.
     """
     made = _by_ptxas(ptx, arch)
@@ -36,12 +37,16 @@ def assemble(ptx: bytes, arch: str) -> bytes:
     for gpu in discover().gpus:
         if arch.startswith("sm_{}{}".format(*gpu.capability)):
             return assemble_on(gpu, ptx)
+    library = find_jit_link()
+    cubin = None if library is None else library.assemble(ptx, arch)
+    if cubin is not None:
+        return cubin
     raise DeviceError(
         Diagnostic(
             "H0810",
             f"there is nothing here that makes machine code for {arch}",
-            hint="install a ptxas that knows it (CUDA toolkit, or pip install nvidia-cuda-nvcc), "
-            "or write .ptx",
+            hint="install a ptxas or nvJitLink that knows it (CUDA toolkit, or pip install "
+            "nvidia-nvjitlink), or write .ptx",
         )
     )
 
@@ -54,11 +59,8 @@ def resource_report(ptx: bytes, arch: str) -> str:
 
 def find_ptxas() -> str | None:
     """The path of ptxas, or None."""
-    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
-    places = [Path(home) / "bin"] if home else []
-    return shutil.which("ptxas") or next(
-        (str(p / "ptxas") for p in places if (p / "ptxas").is_file()), None
-    )
+    found = files("bin/ptxas", of_packages="bin/ptxas")
+    return shutil.which("ptxas") or next(map(str, found), None)
 
 
 def _by_ptxas(ptx: bytes, arch: str) -> tuple[bytes, str] | None:

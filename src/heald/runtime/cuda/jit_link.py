@@ -7,12 +7,12 @@ missing, the driver does the work, one kernel after the other.
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
+
+from heald.runtime.cuda.toolkit import files
 
 _NAMES = ("libnvJitLink.so.13", "libnvJitLink.so.12")
 _PTX = 2
@@ -48,14 +48,14 @@ class JitLink:
 
 
 @cache
-def find_jit_link(driver_version: int) -> JitLink | None:
-    """The library whose code a driver (13000 for CUDA 13.0) takes, if there is one."""
+def find_jit_link(driver_version: int | None = None) -> JitLink | None:
+    """The library, if there is one: one whose code a driver (13000 for CUDA 13.0) takes, or any."""
     for place in _places():
         try:
             found = JitLink(_open(place))
         except (OSError, AttributeError):
             continue
-        if found.version[0] <= driver_version // 1000:
+        if driver_version is None or found.version[0] <= driver_version // 1000:
             return found
     return None
 
@@ -75,9 +75,4 @@ def _open(place: str) -> ctypes.CDLL:
 
 def _places() -> Iterator[str]:
     yield from _NAMES
-    spec = importlib.util.find_spec("nvidia")
-    folders = [Path(p) for p in (spec.submodule_search_locations or ())] if spec else []
-    for folder in folders:
-        yield from sorted(map(str, folder.glob("*/lib/libnvJitLink.so.*")), reverse=True)
-    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
-    yield from (str(Path(home) / "lib64" / name) for name in _NAMES)
+    yield from map(str, files("lib64/libnvJitLink.so.1?", of_packages="lib/libnvJitLink.so.1?"))
