@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 import heald as wp
-from benchmarks.cores import quiet
+from benchmarks.cores import least_disturbed
 from benchmarks.figures import Figure
 from benchmarks.timing import Local
 
@@ -45,18 +45,18 @@ def milliseconds(run: Callable[[], object], repeats: int = 10) -> float:
 def submission(run: Callable[[], object], library: Any = wp, count: int = 500) -> float:
     """Microseconds to give a launch to the GPU, in rounds that do not fill its queue.
 
-    The median of ten rounds on each of ten cores that are quiet when it is their turn.
+    The median of the rounds that others on this machine disturb least.
     """
-    times = []
-    for _ in range(10):
-        with quiet(1):
-            for _ in range(10):
-                run()
-                library.synchronize_device(DEVICE)
-                start = time.perf_counter()
-                for _ in range(count):
-                    run()
-                times.append((time.perf_counter() - start) / count)
+
+    def take() -> float:
+        run()
+        library.synchronize_device(DEVICE)
+        start = time.perf_counter()
+        for _ in range(count):
+            run()
+        return (time.perf_counter() - start) / count
+
+    times = least_disturbed(take)
     library.synchronize_device(DEVICE)
     return statistics.median(times) * 1e6
 

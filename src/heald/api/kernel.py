@@ -302,9 +302,9 @@ def kernel(
         )
 
     def parameters() -> tuple[tuple[str, Pattern], ...]:
-        made.tables = tuple(table for _, table in captured_tables(f))
-        tables = ((name, table.__heald_table__) for name, table in captured_tables(f))
-        return (*parameter_patterns(f), *tables)
+        tables = captured_tables(f)
+        made.tables = tuple(table for _, table in tables)
+        return (*parameter_patterns(f), *((name, table.__heald_table__) for name, table in tables))
 
     made = Kernel(called, home, parameters, compiled, settings)
     functools.update_wrapper(made, f)

@@ -7,7 +7,6 @@ from heald.lazy import lazy_names
 
 if TYPE_CHECKING:
     from heald.frontend.dependencies import (
-        captured_value,
         is_library_name,
         outline_of,
         results_of,
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
         parameter_patterns,
         parameter_places,
     )
-    from heald.frontend.sources import own_signature, read_source, remember
+    from heald.frontend.sources import captured_value, own_signature, read_source, remember
     from heald.frontend.tables import captured_tables, table_type
 
 __all__ = [
@@ -48,12 +47,12 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "dependencies": "captured_value is_library_name outline_of results_of signature_of",
+        "dependencies": "is_library_name outline_of results_of signature_of",
         "lower": "lower_call lower_kernel",
         "machine": "intrinsic",
         "options": "Options Resolver",
         "parameters": "parameter_contracts parameter_patterns parameter_places",
-        "sources": "own_signature read_source remember",
+        "sources": "captured_value own_signature read_source remember",
         "tables": "captured_tables table_type",
     },
 )

@@ -92,12 +92,6 @@ def is_library_name(value: Any, attribute: str) -> bool:
     return own is not None and own(attribute)
 
 
-def captured_value(function: FunctionType, name: str) -> tuple[Any, ...]:
-    """The value of a captured name now, in a tuple of one; empty where it is not defined."""
-    found: tuple[Any, ...] = read_source(function).lookup(name)
-    return found
-
-
 def signature_of(function: FunctionType) -> tuple[tuple[str, str, Pattern | None, Any], ...] | None:
     """Name, kind, annotated type and default of each parameter, ``inspect.Parameter.empty`` where
     there is none.  None where an annotation cannot be evaluated."""

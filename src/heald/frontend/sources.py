@@ -105,6 +105,11 @@ class FunctionSource:
         return _namespace(self.function, self.scope)
 
 
+def captured_value(function: FunctionType, name: str) -> tuple[Any, ...]:
+    """The value of a captured name now, in a tuple of one; empty where it is not defined."""
+    return _look_up(function, _definition_of(function)[1], name)
+
+
 def _look_up(function: FunctionType, scope: Mapping[str, Any], name: str) -> tuple[Any, ...]:
     code = function.__code__
     if name in code.co_freevars and function.__closure__:

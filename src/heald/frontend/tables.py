@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
-from heald.frontend.dependencies import captured_value, is_library_name, outline_of
+from heald.frontend.dependencies import is_library_name, outline_of
+from heald.frontend.sources import captured_value
 from heald.types import Array
 
 
