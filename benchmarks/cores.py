@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import cycle
 
-_STEPS = 20_000
+_STEPS = 6000
 _SLOW = 1.1
 """Of the shortest time that the loop ever took: then a core is not quiet."""
 
 
 def least_disturbed(
-    take: Callable[[], float], *, wanted: int = 60, rounds: int = 240
+    take: Callable[[], float], *, wanted: int = 60, rounds: int = 1200
 ) -> list[float]:
     """What ``take`` gives in those ``wanted`` of its ``rounds`` that were disturbed least.
 

@@ -14,6 +14,7 @@ import pytest
 import heald as wp
 from heald.codegen.jit import load_object
 from heald.codegen.objects import undefined_symbols
+from heald.diagnostics import CompileError
 from heald.runtime import CPU, packer_of
 from heald.runtime.launch import launch
 
@@ -31,6 +32,24 @@ _SOURCE = "\n".join(
         f"    a[wp.tid()] += {' - '.join(f'x{k}' for k in range(_COUNT))}",
     ]
 )
+
+
+@wp.kernel
+def buffered(a: wp.array(dtype=float)):
+    i = wp.tid()
+    own = wp.zeros(1000, dtype=float)
+    for k in range(1000):
+        own[k] = a[i] * float(k)
+    a[i] = own[7] + wp.reduce_sum(own[i]) + own[999 - i]
+
+
+@wp.kernel
+def overflowing(a: wp.array(dtype=float)):
+    i = wp.tid()
+    own = wp.zeros(5000, dtype=float)
+    own[i] = a[i]
+    wp.block_sync()
+    a[i] = own[i]
 
 
 @pytest.fixture
@@ -51,6 +70,18 @@ def left(kernel: wp.Kernel, device: str) -> bytes:
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
 def test_the_same_bits(device: str, keep: wp.Kernel) -> None:
     assert left(keep, device) == left(keep, "sim")
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def test_local_arrays_across_barriers(device: str) -> None:
+    """On CPUs a row for each thread that a block may have: 4 MB."""
+    assert left(buffered, device) == left(buffered, "sim")
+
+
+def test_local_arrays_that_are_too_large_across_barriers() -> None:
+    with pytest.raises(CompileError, match="keep less alive") as caught:
+        wp.launch(overflowing, dim=8, inputs=[wp.zeros(8)], block_dim=8)
+    assert caught.value.codes == ("H0410",)
 
 
 def test_small_stacks_suffice(tmp_path: Path) -> None:

@@ -51,11 +51,11 @@ wp.launch(scale, dim=4, inputs=[np.zeros(4), 1.0, 2])  #~ H0702
 
 wp.launch(grid, dim=(2, 2), inputs=[vectors, wp.vec3()])  #~ H0702
 
+generic.prepare()  #~ H0702
 wp.launch(generic, dim=1, inputs=[floats, 1])
 
 wp.launch(generic, dim=1, inputs=[floats, floats])  #~ H0702
 
-generic.prepare()  #~ H0702
 
 wp.launch(scale, dim=4, inputs=[vectors, 1.0, 2])  #~ H0702
 

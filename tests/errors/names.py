@@ -159,3 +159,13 @@ def set_in_a_loop_inside(a: wp.array(dtype=float), grid: wp.uint64, p: wp.vec3, 
         found = a[j]
     a[1] = found  #~ H0302
     a[2] = float(j)  #~ H0302
+
+
+@wp.kernel
+def named_only(a: wp.array(dtype=float)):
+    wp.block_sync  #~ H0107
+    wp.sin  #~ H0107
+    i = wp.tid
+    a[i] = 1.0  #~ H0107
+    wp.float32
+    a[0]

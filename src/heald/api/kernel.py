@@ -183,15 +183,22 @@ class Kernel:
         """Parameter types: those annotated, or ``types`` where some are generic.  Indexed arrays
         have indices for every axis.
 
+        Where it is generic and has one instance, that is meant.
+
         Raises:
             LaunchError: a parameter is generic and ``types`` does not say what it is.
         """
         if types is None and self.is_generic:
+            instances = {known for known, *_ in list(self._programs)}
+            if len(instances) == 1:
+                return next(iter(instances))
+            hint = "make one instance, as by wp.overload(kernel, [wp.array(dtype=float), float])"
             raise LaunchError(
                 Diagnostic(
                     "H0702",
-                    f"kernel '{self.key}' has generic parameters",
-                    hint="say their types, as in kernel.prepare(wp.array(dtype=float), float)",
+                    f"kernel '{self.key}' has generic parameters and "
+                    f"{len(instances) or 'no'} instances",
+                    hint="say their types" if instances else hint,
                 )
             )
         given = [pattern for _, pattern in self.parameters] if types is None else list(types)

@@ -22,7 +22,7 @@ from heald.driver.verify_names import Names
 from heald.driver.verify_report import Report
 from heald.proof import PROPERTIES, Clause, parse_clauses
 from heald.proof.contracts import NOTHING
-from heald.runtime import check_dims, get_device
+from heald.runtime import Device, check_dims, get_device
 
 
 def verify(
@@ -65,7 +65,7 @@ def verify(
         )
     wanted = check_properties(properties)
     dims = None if dim is None else check_dims(dim)
-    arguments = None if args is None else adapt_arguments(kernel, args, get_device("cpu"))
+    arguments = None if args is None else adapt_arguments(kernel, args, _device_of(args))
     program = _program(kernel, arguments, dims)
     _check_threads(kernel, program, dims)
     facts = [*launch_facts(program.wir, dims, arguments), *_given(program, given)]
@@ -79,6 +79,12 @@ def verify(
     if contradicts(report):
         raise LaunchError(Diagnostic("H0707", "dim, args and given contradict each other"))
     return report
+
+
+def _device_of(args: Sequence[Any]) -> Device:
+    """Where such a launch would be; what is proved does not depend on it."""
+    found = (getattr(a, "device", None) for a in args)
+    return next((d for d in found if isinstance(d, Device)), get_device("cpu"))
 
 
 def check_properties(properties: Sequence[str] | str | None) -> tuple[str, ...]:

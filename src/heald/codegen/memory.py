@@ -292,6 +292,13 @@ def emit_alloc(body: Body, op: Op) -> None:
     if t.space == "shared":
         body.names[op.result] = _shared(body, op, t).components
         return
+    if body.run_phase is not None:  # a row for each thread of the block
+        made = _shared(body, op, t)
+        body.writer.do(
+            f"call void @llvm.memset.p0.i64(ptr {made.pointer}, i8 0, i64 {total}, i1 false)"
+        )
+        body.names[op.result] = made.components
+        return
     body.local_bytes += total
     if body.local_bytes > LOCAL_BYTES:
         raise CompileError(

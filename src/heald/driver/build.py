@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from heald.codegen import entry_symbol, ptx_text
+from heald.codegen import cuda_target, entry_symbol, ptx_text
 from heald.driver.choice import Choice
 from heald.driver.compiler import widen_for_gpu
 from heald.driver.gpu import architecture_of
@@ -36,6 +36,7 @@ def build_for_gpu(
     if arch is None:
         gpus = discover().gpus
         arch = architecture_of(gpus[0].device) if gpus else _DEFAULT
+    cuda_target(arch)  # there is one
     kernel = program.lowered_for_gpu(Choice(), arch)
     wide = widen_for_gpu(kernel)
     ptx = ptx_text(kernel, arch, entry=entry_symbol(kernel), wide=wide).encode()

@@ -112,6 +112,7 @@ class TooLarge(HealdError):
 # -- arguments -------------------------------------------------------------------------------------
 
 
+@np.errstate(over="ignore")  # a number that is too large is infinite, as where kernels get it
 def arguments_of(kernel: Kernel, case: Case) -> list[object]:
     """The arguments of a case, fresh memory included.
 

@@ -69,12 +69,14 @@ def _outline(definition: Definition) -> Outline:
 
 
 def _paths(node: ast.AST) -> Iterator[Path]:
-    path = _path_of(node)
-    if path is not None:
-        yield path
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from _paths(child)
+    left = [node]  # long sums are deep, and nobody has made room on the stack
+    while left:
+        node = left.pop()
+        path = _path_of(node)
+        if path is not None:
+            yield path
+        else:
+            left.extend(ast.iter_child_nodes(node))
 
 
 def _path_of(node: ast.AST) -> Path | None:

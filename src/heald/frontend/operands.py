@@ -170,6 +170,14 @@ def is_foreign(obj: Any) -> bool:
     return not (obj is None or isinstance(obj, (str, ModuleType)) or callable(obj))
 
 
+def is_function(operand: Operand) -> bool:
+    """Is it a function, which means something only where it is called?"""
+    if not isinstance(operand, Static):
+        return False
+    obj = operand.object
+    return callable(obj) and not isinstance(obj, type) and as_concrete(obj) is None
+
+
 def _describe_object(obj: Any) -> str:
     """A Python object in a message."""
     t = as_concrete(obj)

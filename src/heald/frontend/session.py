@@ -22,6 +22,7 @@ from heald.frontend.operands import (
     Unset,
     describe,
     is_foreign,
+    is_function,
 )
 from heald.frontend.options import Options, Resolver
 from heald.ir import Builder, Value
@@ -184,6 +185,9 @@ class Session:
             "H0107",
             f"{describe(operand)} is not a value that a kernel can compute with",
             "a number, vector, matrix, struct or array is needed here",
+            hint="a function has a value where it is called, with ()"
+            if is_function(operand)
+            else "",
         )
 
     # -- names -------------------------------------------------------------------------------------

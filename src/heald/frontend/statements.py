@@ -29,6 +29,7 @@ from heald.frontend.operands import (
     Target,
     Unset,
     describe,
+    is_function,
 )
 from heald.frontend.places import (
     ElementRoot,
@@ -93,7 +94,7 @@ def statement(s: Session, node: ast.stmt) -> bool | None:
             pass
         case ast.Expr():
             if not is_docstring(node):
-                s.expression(node.value)
+                _evaluated(s, node.value)
         case ast.Assign():
             _assign(s, node)
         case ast.AnnAssign():
@@ -118,6 +119,14 @@ def statement(s: Session, node: ast.stmt) -> bool | None:
         case _:
             raise _no_statement(s, node)
     return None
+
+
+def _evaluated(s: Session, node: ast.expr) -> None:
+    """An expression as a statement, which is there for what a call does."""
+    operand = s.expression(node)
+    if is_function(operand):
+        what = f"{describe(operand)} is named here and not called"
+        raise s.refuse(node, "H0107", what, hint=f"write {ast.unparse(node)}()")
 
 
 def _no_statement(s: Session, node: ast.stmt) -> Refused:

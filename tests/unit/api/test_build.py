@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import heald as wp
 from heald.cli.app import app
 from heald.diagnostics import DeviceError, LaunchError
+from heald.driver.verify_issue import Verdict
 from heald.runtime.cuda import assembler
 from heald.runtime.cuda.assembler import find_ptxas
 from heald.runtime.cuda.devices import Discovery
@@ -24,6 +25,12 @@ needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed")
 def scale(x: wp.array(dtype=float), by: float):
     i = wp.tid()
     x[i] = x[i] * by
+
+
+@wp.kernel
+def triple(x: wp.array(dtype=Any)):
+    i = wp.tid()
+    x[i] = x[i] + x[i] + x[i]
 
 
 @wp.kernel
@@ -46,6 +53,19 @@ def test_generic_kernels_need_types(tmp_path: Path) -> None:
         wp.build(double, tmp_path / "k.ptx")
     wp.build(double, tmp_path / "k.ptx", arch="sm_90", types=[wp.array(dtype=wp.float64)])
     assert "add.rn.f64" in (tmp_path / "k.ptx").read_text()
+
+
+def test_the_one_instance_of_a_generic_kernel_is_meant(tmp_path: Path) -> None:
+    """As the hint of H0702 says."""
+    with pytest.raises(LaunchError, match=r"no instances[\s\S]*wp\.overload"):
+        wp.verify(triple)
+    wp.overload(triple, [wp.array(dtype=wp.float64)])
+    wp.build(triple, tmp_path / "k.ptx", arch="sm_90")
+    assert "add.rn.f64" in (tmp_path / "k.ptx").read_text()
+    assert wp.verify(triple, properties="division").verdict == Verdict.PROVED
+    wp.overload(triple, [wp.array(dtype=wp.float32)])
+    with pytest.raises(LaunchError, match=r"2 instances[\s\S]*say their types"):
+        wp.build(triple, tmp_path / "k.ptx", arch="sm_90")
 
 
 @needs_ptxas
@@ -89,9 +109,10 @@ def test_ptx_needs_no_ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_cannot_be_built(tmp_path: Path) -> None:
-    with pytest.raises(DeviceError) as caught:
-        wp.build(scale, tmp_path / "k.ptx", arch="sm_35")
-    assert caught.value.codes == ("H0804",)
+    for arch in ("sm_35", "compute_90", "90", 90):
+        with pytest.raises(DeviceError) as caught:
+            wp.build(scale, tmp_path / "k.ptx", arch=arch)
+        assert caught.value.codes == ("H0804",)
     for kernel, name in ((scale, "k.o"), (test_ptx, "k.ptx")):
         with pytest.raises(LaunchError) as refused:
             wp.build(kernel, tmp_path / name)

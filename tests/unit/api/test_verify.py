@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 import heald as wp
@@ -142,3 +144,22 @@ def test_strict_launches_with_races_or_overlapping_arrays_are_refused() -> None:
     assert o.list() == [1.0] * 4
     with pytest.raises(wp.ProofError, match="overlap"):
         wp.launch(strict_gather, dim=4, inputs=[a, j, a])
+
+
+def test_arrays_may_be_of_any_device():
+    with wp.ScopedDevice("sim"):
+        args = [wp.zeros(4), wp.zeros(3, dtype=int), wp.zeros(3)]
+    report = wp.verify(gather, dim=3, args=args, properties="bounds")
+    assert report.verdict == Verdict.PROVED
+
+
+def test_a_witness_that_overflows_warns_of_nothing():
+    @wp.kernel
+    def large(x: wp.array(dtype=int), h: wp.float16):
+        j = int(h)
+        if h >= wp.float16(0.0) and j < x.shape[0]:
+            x[j] = 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wp.verify(large)
