@@ -107,12 +107,20 @@ def __getattr__(name: str) -> Any:
     else:
         value = importlib.import_module("heald.api.builtins").find_builtin(name)
         if value is None:
-            near = importlib.import_module("heald.frontend.session").near_miss(name, __dir__())
-            meant = f"; did you mean {near}?" if near else ""
-            raise AttributeError(f"module 'heald' has no attribute {name!r}{meant}")
+            hint = __heald_hint__(name)
+            raise AttributeError(f"module 'heald' has no attribute {name!r}{hint and f'; {hint}'}")
         _BUILTINS[name] = value
     globals()[name] = value
     return value
+
+
+def __heald_hint__(name: str) -> str:  # noqa: N807 - a protocol of ours, as below
+    """What to write in place of a name that is not here; empty where nothing comes to mind."""
+    known = importlib.import_module("heald.cli.migration.constructs").construct_of(name)
+    if known is not None:
+        return str(known.remedy)
+    near = importlib.import_module("heald.frontend.session").near_miss(name, __dir__())
+    return f"did you mean {near}?" if near else ""
 
 
 def __heald_own__(name: str) -> bool:  # noqa: N807 - as `__heald_type__`: a protocol of ours

@@ -169,3 +169,9 @@ def named_only(a: wp.array(dtype=float)):
     a[i] = 1.0  #~ H0107
     wp.float32
     a[0]
+
+
+@wp.kernel
+def of_others(a: wp.array(dtype=float)):
+    wp.syncthreads()  #~ H0303
+    t = wp.tile_load(a, 4)  #~ H0303

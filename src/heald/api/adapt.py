@@ -346,6 +346,8 @@ def check_rank(kernel: Kernel, program: Program, dims: Sequence[int]) -> None:
         hint = f"launch it with {rank} dimension{'s' * (rank != 1)}"
         if rank == 1:
             hint += f"; dim counts threads: {prod(dims)} of them, in blocks of block_dim"
+        names = ", ".join("ijkl"[: len(dims)])
+        hint += f"; or read {len(dims)} of them, `{names} = wp.tid()`"
         raise LaunchError(
             Diagnostic(
                 "H0706",

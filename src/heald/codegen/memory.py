@@ -294,9 +294,7 @@ def emit_alloc(body: Body, op: Op) -> None:
         return
     if body.run_phase is not None:  # a row for each thread of the block
         made = _shared(body, op, t)
-        body.writer.do(
-            f"call void @llvm.memset.p0.i64(ptr {made.pointer}, i8 0, i64 {total}, i1 false)"
-        )
+        _clear(body, made.pointer, total)
         body.names[op.result] = made.components
         return
     body.local_bytes += total
@@ -360,8 +358,12 @@ def allocate(body: Body, t: Array, copies: int) -> ArrayNames:
     w, total = body.writer, size_of(t) * copies
     place = w.reserve()
     body.allocas.append(f"{place} = alloca [{total} x i8], align {ALIGNMENT}")
-    w.do(f"call void @llvm.memset.p0.i64(ptr {place}, i8 0, i64 {total}, i1 false)")
+    _clear(body, place, total)
     return ArrayNames(place, *_dense(t, size_of(t.dtype) * copies))
+
+
+def _clear(body: Body, place: str, total: int) -> None:
+    body.writer.do(f"call void @llvm.memset.p0.i64(ptr {place}, i8 0, i64 {total}, i1 false)")
 
 
 # -- shape -----------------------------------------------------------------------------------------

@@ -263,8 +263,11 @@ _ELSEWHERE = {
     "INF": "write math.inf",
     "nan": "write math.nan",
     "NAN": "write math.nan",
+    "syncthreads": "write wp.block_sync()",
+    "sync_threads": "write wp.block_sync()",
+    "shared": "write wp.shared_array(shape, dtype)",
 }
-"""Names of Warp, and what stands for them here."""
+"""Names of Warp, Numba and CUDA, and what stands for them here."""
 
 
 def _captured_attribute(s: Session, node: ast.Attribute, owner: Any) -> Operand:
@@ -272,14 +275,13 @@ def _captured_attribute(s: Session, node: ast.Attribute, owner: Any) -> Operand:
         value = getattr(owner, node.attr)
     except AttributeError:
         name = getattr(owner, "__name__", type(owner).__name__)
-        near = near_miss(node.attr, dir(owner))
-        hint = f"did you mean {near}?" if near else ""
-        raise s.refuse(
-            node,
-            "H0303",
-            f"'{name}' has no attribute '{node.attr}'",
-            hint=_ELSEWHERE.get(node.attr, hint) if name == "heald" else hint,
-        ) from None
+        if hasattr(owner, "__heald_hint__"):
+            hint = _ELSEWHERE.get(node.attr) or owner.__heald_hint__(node.attr)
+        else:
+            near = near_miss(node.attr, dir(owner))
+            hint = f"did you mean {near}?" if near else ""
+        what = f"'{name}' has no attribute '{node.attr}'"
+        raise s.refuse(node, "H0303", what, hint=hint) from None
     except Exception as error:  # noqa: BLE001 - a property may raise anything
         raise s.refuse(
             node, "H0303", f"'{node.attr}' cannot be read: {type(error).__name__}: {error}"

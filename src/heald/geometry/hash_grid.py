@@ -12,8 +12,10 @@ import numpy as np
 
 import heald as wp
 from heald.api import resources
+from heald.api.scalars import describe
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.library.hash_grid import KIND, cell_of
+from heald.types import describe_type
 from heald.utils import blocks
 
 _MAX_CELLS = 1 << 28
@@ -259,7 +261,13 @@ class HashGrid:
 
     def _check(self, points: wp.array) -> None:
         if not isinstance(points, wp.array) or points.ndim != 1 or points.dtype is not wp.vec3:
-            raise _refused("the points of a hash grid are a 1-D array of wp.vec3")
+            given = describe(points)
+            if isinstance(points, wp.array):
+                given = f"one of {describe_type(points.element_type)} and shape {points.shape}"
+            raise _refused(
+                f"the points of a hash grid are a 1-D array of wp.vec3, not {given}",
+                hint="make it by wp.array(x, dtype=wp.vec3)",
+            )
         if points.device != self.device:
             message = f"the points live on '{points.device}', the hash grid on '{self.device}'"
             hint = f"copy them with .to('{self.device}'), or make the grid with device="
@@ -349,5 +357,5 @@ def _checked_period(period: Sequence[float]) -> tuple[float, float, float]:
     return lengths
 
 
-def _refused(message: str) -> LaunchError:
-    return LaunchError(Diagnostic("H0711", message))
+def _refused(message: str, hint: str = "") -> LaunchError:
+    return LaunchError(Diagnostic("H0711", message, hint=hint))
