@@ -86,6 +86,7 @@ class Fake:
         ctypes.memmove(*places, size.value)
 
     def cuMemsetD8Async(self, ptr: Any, value: Any, count: Any, stream: Any) -> None:
+        assert ptr.value % ctypes.sizeof(value) == 0
         data = bytes(value) * count.value
         ctypes.memmove(self._check(ptr.value, len(data)), data, len(data))
 

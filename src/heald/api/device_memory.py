@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -137,16 +138,13 @@ def put_back(device: Device, ptr: int, layout: Layout, itemsize: int, host: NDAr
 
 
 def fill_on_gpu(memory: Bytes, layout: Layout, element: bytes) -> bool:
-    """Repeat the bytes of an element where the driver can do so without the host."""
+    """Repeat the bytes of an element in memory of a GPU without gaps; False elsewhere."""
     shape, strides = layout
     if not memory.device.is_cuda or strides != contiguous_strides(shape, len(element)):
         return False
-    if element.count(0) == len(element):
-        element, count = b"\0", memory.nbytes
-    else:
-        count = int(np.prod(shape, dtype=object))
     _keep(memory)
-    return gpu.fill(memory.device, memory.ptr, element, count)
+    gpu.fill(memory.device, memory.ptr, element, prod(shape))
+    return True
 
 
 def copy_by_gpu(dest: Bytes, source: Bytes) -> bool:

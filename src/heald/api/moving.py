@@ -23,12 +23,14 @@ class Plan:
         shape: how many there are along each of one to four axes.
         dest: bytes from one to the next of those that are written.
         source: the same of those that are read.
+        parts: how many follow each word side by side, itself among them, and are moved after it.
     """
 
     word: int
     shape: tuple[int, ...]
     dest: tuple[int, ...]
     source: tuple[int, ...]
+    parts: int = 1
 
 
 def plan(
@@ -39,7 +41,7 @@ def plan(
 ) -> Plan | None:
     """How threads copy all elements, each a word of them; neighbours write side by side.
 
-    None where too many axes are left, and where elements that are written lie on each other.
+    None where an axis is too long, and where elements that are written lie on each other.
 
     Args:
         shape: of both, without an extent of 0.
@@ -65,10 +67,11 @@ def plan(
             merged[-1] = (count * extent, step, other)
         else:
             merged.append((extent, step, other))
-    if len(merged) > len(MOVES) or any(extent > i32.highest for extent, _, _ in merged):
+    if any(extent > i32.highest for extent, _, _ in merged):
         return None
+    parts = merged.pop()[0] if len(merged) > len(MOVES) else 1  # the last are words of an element
     extents, written, read = zip(*merged, strict=True)
-    return Plan(word, extents, written, read)
+    return Plan(word, extents, written, read, parts)
 
 
 def move(dest: array, source: array) -> bool:
@@ -80,9 +83,11 @@ def move(dest: array, source: array) -> bool:
     found = plan(dest.shape, dest.itemsize, *places)
     if found is None:
         return False
-    words = [
-        make_array(_WORDS[found.word], a.address, found.shape, strides, a.device, a.owner)
-        for a, strides in ((dest, found.dest), (source, found.source))
-    ]
-    launch(MOVES[len(found.shape) - 1], found.shape, words, device=dest.device)
+    word = _WORDS[found.word]
+    for start in range(0, found.parts * found.word, found.word):
+        words = [
+            make_array(word, a.address + start, found.shape, strides, a.device, a.owner)
+            for a, strides in ((dest, found.dest), (source, found.source))
+        ]
+        launch(MOVES[len(found.shape) - 1], found.shape, words, device=dest.device)
     return True

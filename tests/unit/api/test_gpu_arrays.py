@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from elements import ELEMENTS, sample
 from fake_cuda import BASE, Fake, fake_gpu
 
 import heald as wp
 from heald.api import command, foreign, launch, moving
 from heald.diagnostics import HealdError
+from heald.runtime import cuda
 from heald.runtime.cuda import devices, streams
 from heald.runtime.cuda.devices import Discovery
 
@@ -61,12 +63,43 @@ def test_bfloat16_vectors_and_structs(driver: Fake) -> None:
 def test_making_and_filling(driver: Fake) -> None:
     assert wp.zeros(5, dtype=wp.float64, device="cuda:0").numpy().tolist() == [0.0] * 5
     assert wp.full(4, 2.5, dtype=wp.float32, device="cuda:0").numpy().tolist() == [2.5] * 4
-    assert driver.sent == 0, "the driver fills"
     assert wp.full(2, 7, dtype=wp.int64, device="cuda:0").numpy().tolist() == [7, 7]
     assert wp.ones(2, dtype=wp.vec3, device="cuda:0").numpy().tolist() == [[1.0] * 3] * 2
+    assert driver.sent == 0, "the driver fills"
     empty = wp.zeros((0, 3), dtype=wp.float32, device="cuda:0")
     assert empty.numpy().shape == (0, 3)
     assert empty.fill_(1.0).list() == []
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 8, 100])
+@pytest.mark.parametrize("t", ELEMENTS, ids=str)
+def test_the_gpu_fills_elements_of_every_type(driver: Fake, t: Any, count: int) -> None:
+    """What lies around them stays, and the host sends nothing."""
+    a, host = (wp.zeros(count + 2, dtype=t, device=d) for d in ("cuda:0", "cpu"))
+    for part in (a[1:-1], host[1:-1]):
+        assert part.fill_(sample(t, 3)) is part
+    assert driver.fetched == driver.sent == 0
+    assert a.numpy().tobytes() == host.numpy().tobytes()
+    with wp.ScopedCapture("cuda:0"):
+        sent = driver.sent
+        a[:count].fill_(sample(t, 4))
+        made = wp.zeros(count, dtype=t, device="cuda:0").fill_(sample(t, 5))
+        assert driver.sent == sent
+    host[:count].fill_(sample(t, 4))
+    assert a.numpy().tobytes() == host.numpy().tobytes()
+    host[:count].fill_(sample(t, 5))
+    assert made.numpy().tobytes() == host[:count].numpy().tobytes()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 6, 8, 12, 20])
+@pytest.mark.parametrize("start", [0, 1, 2, 4])
+def test_words_of_fills_lie_where_words_can(driver: Fake, size: int, start: int) -> None:
+    device = wp.get_device("cuda:0")
+    block = wp.zeros(200, dtype=wp.uint8, device="cuda:0")
+    for pattern in (bytes(range(1, size + 1)), b"\7" * size, (b"\1\0" * size)[:size]):
+        block.zero_()
+        cuda.fill(device, block.ptr + start, pattern, 9)
+        assert block.numpy().tobytes() == (bytes(start) + pattern * 9).ljust(200, b"\0")
 
 
 def test_views_change_the_array_and_nothing_else(driver: Fake) -> None:
@@ -379,9 +412,20 @@ def test_parts_of_one_array_change_places_on_the_gpu(driver: Fake) -> None:
 def test_vectors_and_large_elements_with_gaps(driver: Fake) -> None:
     points = wp.array(np.arange(24).reshape(8, 3), dtype=wp.vec3, device="cuda:0")
     np.testing.assert_array_equal(points[::-2].contiguous().numpy()[0], [21, 22, 23])
+    crossed = driver.fetched + driver.sent
     points[1::4].fill_(wp.vec3(1.0, 2.0, 3.0))
+    assert driver.fetched + driver.sent == crossed
     np.testing.assert_array_equal(points.numpy()[5], [1, 2, 3])
     assert driver.moved == 2
+
+
+def test_elements_of_several_words_with_gaps_on_all_sides(driver: Fake) -> None:
+    a = wp.zeros((4, 5, 6, 7), dtype=wp.vec3, device="cuda:0")
+    expected = np.zeros((4, 5, 6, 7, 3), np.float32)
+    a[::2, ::-2, 1::2, ::3].fill_(wp.vec3(1.0, 2.0, 3.0))
+    expected[::2, ::-2, 1::2, ::3] = [1, 2, 3]
+    assert driver.fetched + driver.sent == 0
+    np.testing.assert_array_equal(a.numpy(), expected)
 
 
 def test_elements_on_each_other_keep_the_last(driver: Fake) -> None:

@@ -7,6 +7,8 @@ their stream, and are then not done.
 from __future__ import annotations
 
 import ctypes
+from itertools import groupby
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -138,15 +140,41 @@ def copy_between(
 
 def fill(
     device: Device, ptr: int, pattern: bytes, count: int, stream: Stream | None = None
-) -> bool:
-    """Repeat a pattern of bytes; False where the driver has no call for one of its size."""
-    if len(pattern) not in _SETTERS:
-        return False
-    name, word = _SETTERS[len(pattern)]
+) -> None:
+    """Repeat the bytes of an element; the host sends none of them, so graphs have it too.
+
+    The driver repeats one word by itself.  Of an element that has several it writes the first, and
+    then copies what is there behind itself until all is full.
+    """
     stream = stream or current_stream(device)
     raise_pending(stream)
-    if count:
-        with stream.gpu.active() as call:
-            value = word(int.from_bytes(pattern, "little"))
-            call(name, ctypes.c_uint64(ptr), value, ctypes.c_size_t(count), stream.handle)
-    return True
+    if not count:
+        return
+    runs = _runs(ptr, pattern)
+    done = size = len(pattern)
+    if len(runs) == 1:
+        ((_, word, times),) = runs
+        runs, done = [(0, word, times * count)], size * count
+    with stream.gpu.active() as call:
+        for start, word, times in runs:
+            name, kind = _SETTERS[len(word)]
+            what = ctypes.c_uint64(ptr + start), kind(int.from_bytes(word, "little"))
+            call(name, *what, ctypes.c_size_t(times), stream.handle)
+        while done < size * count:
+            more = min(done, size * count - done)
+            places = (ctypes.c_uint64(ptr + done), ctypes.c_uint64(ptr))
+            call("cuMemcpyDtoDAsync_v2", *places, ctypes.c_size_t(more), stream.handle)
+            done += more
+
+
+def _runs(ptr: int, pattern: bytes) -> list[tuple[int, bytes, int]]:
+    """Where each word of a pattern begins that differs from the one before, the word, and how
+    often it comes.  Words are as long as the address that it is written at allows."""
+    step = gcd(max(_SETTERS), len(pattern), ptr)
+    words = (pattern[k : k + step] for k in range(0, len(pattern), step))
+    found, start = [], 0
+    for word, same in groupby(words):
+        times = sum(1 for _ in same)
+        found.append((start, word, times))
+        start += times * step
+    return found
