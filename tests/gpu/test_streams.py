@@ -141,6 +141,30 @@ def test_a_fault_belongs_to_its_stream() -> None:
     wp.synchronize(GPU)
 
 
+def test_faults_are_told_by_events_and_pinned_copies() -> None:
+    a, b, x = (wp.zeros(n, device=GPU) for n in (10, 5, 256))
+    pinned = wp.zeros(5, device="cpu", pinned=True)
+    start, end = (wp.Event(GPU, enable_timing=True) for _ in range(2))
+    for wait in (
+        lambda: wp.synchronize_event(end),
+        lambda: wp.get_event_elapsed_time(start, end),
+        pinned.numpy,
+        lambda: pinned[0],
+        pinned.list,
+        lambda: wp.launch(add, dim=5, inputs=[pinned, pinned], device="cpu"),
+    ):
+        stream = wp.Stream(GPU)
+        stream.wait_stream(wp.get_stream(GPU))
+        stream.record_event(start)
+        wp.launch(steps, dim=256, inputs=[x, 500_000], stream=stream)
+        wp.launch(add, dim=10, inputs=[a, b], stream=stream)
+        wp.copy(pinned, b, stream=stream)
+        stream.record_event(end)
+        with pytest.raises(OutOfBoundsError, match="thread 5 of kernel 'add'"):
+            wait()
+        assert (pinned.numpy() == 1).all()
+
+
 def test_streams_of_another_device_are_refused() -> None:
     stream = wp.Stream(GPU)
     a = wp.zeros(3, device="cpu")

@@ -79,9 +79,13 @@ def is_pinned(owner: object) -> bool:
 
 
 def settle(owner: object) -> None:
-    """Before the host looks at memory: wait for copies of GPUs that use it."""
+    """Before the host looks at memory: wait for copies of GPUs that use it.
+
+    Raises:
+        KernelFault: a launch on the stream of such a copy has failed.
+    """
     if isinstance(owner, gpu.PinnedMemory):
-        owner.wait()
+        gpu.settle(owner)
 
 
 def finish(device: Device) -> None:

@@ -6,7 +6,6 @@ and nothing to order, so waiting for such a device does nothing and its streams 
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -61,7 +60,8 @@ __all__ = [
 
 get_stream = at_edge(streams.get_stream)
 set_stream = at_edge(streams.set_stream)
-get_event_elapsed_time = at_edge(streams.get_event_elapsed_time)
+get_event_elapsed_time = at_edge(queue.get_event_elapsed_time)
+synchronize_event = at_edge(queue.synchronize_event)
 record_event = at_edge(streams.record_event)
 wait_event = at_edge(streams.wait_event)
 wait_stream = at_edge(streams.wait_stream)
@@ -84,22 +84,6 @@ def synchronize_stream(stream_or_device: Stream | DeviceLike = None) -> None:
             return
         stream_or_device = streams.current_stream(device)
     queue.synchronize_stream(stream_or_device)
-
-
-@at_edge
-def synchronize_event(event: Event) -> None:
-    """Wait until everything before an event is done.
-
-    What failed is raised where its stream is waited for.
-
-    Raises:
-        DeviceError: the event belongs to a capture (H0811).
-        TypingError: it is no event (H0702).
-    """
-    if streams.expect(event, Event, "event").capture is not None:
-        raise streams.not_capturable("waiting for an event of a graph")
-    with gpu_of(event.device).active() as call:
-        call("cuEventSynchronize", ctypes.c_void_p(event.cuda_event))
 
 
 # ------------------------------------------------------------------------------------- conditions

@@ -8,8 +8,7 @@ from math import prod
 
 import heald.interp as interp
 from heald.artifact import Symbol
-from heald.runtime import Allocation, byte_span, memory_bytes
-from heald.runtime.cuda import PinnedMemory
+from heald.runtime import Allocation, byte_span, cuda, memory_bytes
 from heald.types import Element, Leaf, Scalar, Type, bf16, leaves, size_of
 
 
@@ -29,7 +28,7 @@ class ArrayArgument:
     owner: object
     read_only: bool = False
     allocation: Allocation | None = None
-    pinned: PinnedMemory | None = None
+    pinned: cuda.PinnedMemory | None = None
 
     def view(self) -> interp.ArrayView:
         """The same memory as the interpreter sees it."""
@@ -84,11 +83,15 @@ def is_pinned(argument: Argument) -> bool:
 
 
 def settle(arguments: Sequence[Argument]) -> None:
-    """Before the host runs a launch: wait for copies of GPUs that use its arrays."""
+    """Before the host runs a launch: wait for copies of GPUs that use its arrays.
+
+    Raises:
+        KernelFault: a launch on the stream of such a copy has failed.
+    """
     for argument in arguments:
         for leaf in argument.leaves:
             if isinstance(leaf, ArrayArgument) and leaf.pinned is not None:
-                leaf.pinned.wait()
+                cuda.settle(leaf.pinned)
 
 
 def look_up(arguments: Sequence[Argument], dims: Sequence[int], symbol: Symbol) -> int:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from heald.runtime.cuda.devices import gpu_of
 from heald.runtime.cuda.memory import Bytes, PinnedMemory
-from heald.runtime.cuda.queue import put, raise_pending, synchronize_stream
+from heald.runtime.cuda.queue import put, raise_pending, synchronize_event, synchronize_stream
 from heald.runtime.cuda.streams import Event, Stream, current_stream
 from heald.runtime.device import Device
 
@@ -96,6 +96,16 @@ def read_pinned(
         places = (ctypes.c_void_p(start), ctypes.c_uint64(ptr))
         call("cuMemcpyDtoHAsync_v2", *places, ctypes.c_size_t(nbytes), stream.handle)
     _pinned_in_use(memory, stream)
+
+
+def settle(memory: PinnedMemory) -> None:
+    """Before the host looks at pinned memory: wait for the copies that use it.
+
+    Raises:
+        KernelFault: a launch on the stream of one of them has failed.
+    """
+    for event in memory.events:  # they stay: other threads may have to wait, too
+        synchronize_event(event)
 
 
 def _pinned_in_use(memory: PinnedMemory, stream: Stream) -> None:

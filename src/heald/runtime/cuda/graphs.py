@@ -9,7 +9,14 @@ from dataclasses import replace
 from heald.diagnostics import DeviceError, Diagnostic
 from heald.runtime.cuda.devices import RELAXED, Gpu
 from heald.runtime.cuda.memory import PinnedMemory
-from heald.runtime.cuda.queue import Queue, new_queue, queue_of, raise_pending
+from heald.runtime.cuda.queue import (
+    Queue,
+    deliver,
+    new_queue,
+    queue_of,
+    raise_pending,
+    wait_for_event,
+)
 from heald.runtime.cuda.streams import (
     Event,
     Stream,
@@ -186,9 +193,10 @@ class Graph:
         with queue.printing:
             if queue.has_printed:
                 if self._done is not None:
-                    with gpu.active() as call:
-                        call("cuEventSynchronize", ctypes.c_void_p(self._done.cuda_event))
+                    wait_for_event(self._done)
                 queue.show()
+                if queue.is_raised and not gpu.captures:
+                    deliver([queue])
             self._show_resources(stream)
             with gpu.active() as call:
                 call("cuGraphLaunch", self.handle, stream.handle)

@@ -267,11 +267,10 @@ class PinnedMemory:
             busy = [e for e in self._events if e is not event and not e.is_complete]
             self._events[:] = [*busy, event]
 
-    def wait(self) -> None:
-        """Return when no copy uses it."""
-        for event in tuple(self._events):  # they stay: other threads may have to wait, too
-            with gpu_of(event.device).active() as call:
-                call("cuEventSynchronize", ctypes.c_void_p(event.cuda_event))
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Those with which the copies end that may use it."""
+        return tuple(self._events)
 
 
 _PENDING: list[tuple[Gpu, int, list[Event]]] = []

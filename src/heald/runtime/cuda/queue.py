@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heald.artifact import Fault, FaultKind, PrintFormat, abi
-from heald.diagnostics import DeviceError, KernelFault, Note
+from heald.diagnostics import DeviceError, Diagnostic, KernelFault, Note
 from heald.runtime.cuda.devices import Gpu, discover, gpu_of
 from heald.runtime.cuda.memory import Bytes, release_pinned
-from heald.runtime.cuda.streams import Stream, not_capturable
+from heald.runtime.cuda.streams import Event, Stream, expect, not_capturable, other_device
 from heald.runtime.device import Device
 from heald.runtime.launch import MAX_RANK
 from heald.runtime.memory import Allocation
@@ -78,6 +78,7 @@ class Queue:
             None where it is gone: another one may have the handle by now.
         capture: that makes the graph it is for, until it ends.
         is_abandoned: can nobody launch with it any more?
+        term: how many streams and graphs it has served.
         has_printed: may there be something to show?
         printing: held from asking for the print buffer to the launch, and while prints are read:
             what another thread launches meanwhile would be lost.
@@ -89,6 +90,7 @@ class Queue:
         self.stream: int | None = None
         self.capture: Capture | None = None
         self.is_abandoned = False
+        self.term = 0
         self._lock = Lock()
         self.printing = RLock()
         self._number = -1
@@ -128,6 +130,7 @@ class Queue:
         """Be the queue of a stream, or of a graph, which keeps all its launches."""
         self.stream = stream
         self.is_abandoned = False
+        self.term += 1
         self._kept = {} if stream is None else None
         self._known, self.has_resources = None, False
         self._seen = int(self.words[abi.QUEUE_NUMBER // 8])
@@ -173,13 +176,16 @@ class Queue:
                 self._kept[self._seen] = (source, tuple(dims[:rank]))
 
     def print_buffer(self) -> int:
-        """Device address of the print buffer; what was printed before is shown, but in a graph."""
+        """Device address of the print buffer; what was printed before is shown, but in a graph.
+
+        Raises:
+            KernelFault: a launch before has failed.
+        """
         if not self._prints:
             self._prints = _new_memory(self._gpu, abi.PRINT_DATA + CAPACITY)
             put(self._gpu, self._prints, new_buffer().buffer)
         elif self.has_printed and self._kept is None:
-            wait_for(self._gpu, self.stream)
-            self.show()
+            deliver([self])
         self.has_printed = True
         return self._prints
 
@@ -427,6 +433,12 @@ def wait_for(gpu: Gpu, stream: int | None) -> None:
             call("cuStreamSynchronize", ctypes.c_void_p(stream))
 
 
+def wait_for_event(event: Event) -> None:
+    """Wait for an event; what failed before it is left for later."""
+    with gpu_of(event.device).active() as call:
+        call("cuEventSynchronize", ctypes.c_void_p(event.cuda_event))
+
+
 def deliver(queues: Iterable[Queue]) -> None:
     """Show what was printed and raise what failed; the work of the queues has ended.
 
@@ -446,15 +458,10 @@ def raise_pending(stream: Stream) -> None:
     Raises:
         KernelFault: of a launch before.
     """
-    queues = _queues_on(stream)
+    queues = stream.queues
     if any(queue.is_raised for queue in queues) and not stream.gpu.captures:
         wait_for(stream.gpu, stream.cuda_stream)
         deliver(queues)
-
-
-def _queues_on(stream: Stream) -> list[Queue]:
-    """The queue of a stream, and those of the graphs that it ran last."""
-    return [queue for queue in stream.gpu.queues if queue.stream == stream.cuda_stream]
 
 
 def synchronize_stream(stream: Stream) -> None:
@@ -467,7 +474,58 @@ def synchronize_stream(stream: Stream) -> None:
     stream.refuse_capture("waiting for a stream")
     wait_for(stream.gpu, stream.cuda_stream)
     release_pinned()
-    deliver(_queues_on(stream))
+    deliver(stream.queues)
+
+
+def synchronize_event(event: Event) -> None:
+    """Wait until everything before an event is done.
+
+    What the launches of its stream have printed is shown, once they have all ended.
+
+    Raises:
+        KernelFault: a launch on the stream has failed; not while something is captured.
+        DeviceError: the event belongs to a capture (H0811), or the driver reports an error.
+        TypingError: it is no event (H0702).
+    """
+    if expect(event, Event, "event").capture is not None:
+        raise not_capturable("waiting for an event of a graph")
+    wait_for_event(event)
+    gpu = gpu_of(event.device)
+    if gpu.captures:
+        return
+    queues = [queue for queue, term in event.queues if queue.term == term]
+    queues = [queue for queue in queues if queue.is_raised or queue.has_printed]
+    if any(queue.stream is None for queue in queues):
+        wait_for(gpu, None)  # what their stream was given behind the event may still run
+    deliver(queues)
+
+
+def get_event_elapsed_time(start: Event, end: Event, synchronize: bool = True) -> float:
+    """Milliseconds between two events made with ``enable_timing=True``.
+
+    Args:
+        start: the first.
+        end: the second; of the same device.
+        synchronize: wait for it first.
+
+    Raises:
+        KernelFault: as of :func:`synchronize_event`.
+        DeviceError: an event without timing (H0805), of another device (H0812), of a capture
+            (H0811), or not recorded (H0808).
+        TypingError: they are no events (H0702).
+    """
+    if expect(start, Event, "start").device != expect(end, Event, "end").device:
+        raise other_device(f"an event of '{start.device}'", f"one of '{end.device}'")
+    if not (start.has_timing and end.has_timing):
+        hint = "make both with wp.Event(enable_timing=True)"
+        raise DeviceError(Diagnostic("H0805", "an event that keeps no time", hint=hint))
+    elapsed = ctypes.c_float()
+    one, two = ctypes.c_void_p(start.cuda_event), ctypes.c_void_p(end.cuda_event)
+    if synchronize:
+        synchronize_event(end)
+    with gpu_of(start.device).active() as call:
+        call("cuEventElapsedTime", ctypes.byref(elapsed), one, two)
+    return elapsed.value
 
 
 def synchronize_gpu(gpu: Gpu) -> None:

@@ -91,6 +91,7 @@ class Event:
     Attributes:
         device: the GPU.
         cuda_event: the driver's handle.
+        queues: of the stream that it was recorded on, each with the number of its term.
 
     Raises:
         DeviceError: the device is no GPU (H0805).
@@ -106,6 +107,7 @@ class Event:
     ) -> None:
         self.device = cuda_device(device, "events are for GPUs")
         self.capture: Capture | None = None
+        self.queues: tuple[tuple[Queue, int], ...] = ()
         self.has_timing = enable_timing or cuda_event is not None
         gpu = gpu_of(self.device)
         if cuda_event is not None:
@@ -194,6 +196,11 @@ class Stream:
         return made
 
     @property
+    def queues(self) -> list[Queue]:
+        """Its queue, and those of the graphs that it ran last."""
+        return [queue for queue in self.gpu.queues if queue.stream == self.cuda_stream]
+
+    @property
     def priority(self) -> int:
         """-1 for high, 0 for normal."""
         found = ctypes.c_int()
@@ -232,6 +239,7 @@ class Stream:
         with self.gpu.active() as call:
             call("cuEventRecord", ctypes.c_void_p(event.cuda_event), self.handle)
         event.capture = self.capture
+        event.queues = tuple((queue, queue.term) for queue in self.queues)
         return event
 
     def wait_event(self, event: Event) -> None:
@@ -418,33 +426,6 @@ def set_stream(stream: Stream | None, device: DeviceLike = None, sync: bool = Fa
     if sync and chosen is not before:
         chosen.wait_stream(before)
     CHOSEN.streams[place.alias] = chosen
-
-
-def get_event_elapsed_time(start: Event, end: Event, synchronize: bool = True) -> float:
-    """Milliseconds between two events made with ``enable_timing=True``.
-
-    Args:
-        start: the first.
-        end: the second; of the same device.
-        synchronize: wait for it first.
-
-    Raises:
-        DeviceError: an event without timing (H0805), of another device (H0812), or not recorded
-            (H0808).
-        TypingError: they are no events (H0702).
-    """
-    if expect(start, Event, "start").device != expect(end, Event, "end").device:
-        raise other_device(f"an event of '{start.device}'", f"one of '{end.device}'")
-    if not (start.has_timing and end.has_timing):
-        hint = "make both with wp.Event(enable_timing=True)"
-        raise DeviceError(Diagnostic("H0805", "an event that keeps no time", hint=hint))
-    elapsed = ctypes.c_float()
-    one, two = ctypes.c_void_p(start.cuda_event), ctypes.c_void_p(end.cuda_event)
-    with gpu_of(start.device).active() as call:
-        if synchronize:
-            call("cuEventSynchronize", two)
-        call("cuEventElapsedTime", ctypes.byref(elapsed), one, two)
-    return elapsed.value
 
 
 def record_event(event: Event | None = None) -> Event:
