@@ -14,6 +14,7 @@ from operator import index
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from heald.api.array_input import check_rank
 from heald.api.casting import scalar_of
@@ -27,9 +28,9 @@ from heald.api.foreign_streams import (
 )
 from heald.api.struct import spell
 from heald.diagnostics import DeviceError, Diagnostic, LaunchError, Note, TypingError
-from heald.runtime import Device, byte_span, contiguous_strides, get_device
+from heald.runtime import Device, byte_span, contiguous_strides, get_device, memory_bytes
 from heald.runtime.cuda import gpu_of
-from heald.types import BY_NAME, Scalar, Struct, leaves, numpy_dtype, size_of
+from heald.types import BY_NAME, Scalar, Struct, bf16, leaves, numpy_dtype, size_of
 from heald.types.descriptors import Element
 
 _T = TypeVar("_T")
@@ -258,9 +259,7 @@ def _for_ever(thing: _T) -> _T:
 
 
 _USED = _for_ever({name: ctypes.create_string_buffer(b"used_" + name) for name in _KINDS})
-_NAMES = _for_ever({name: ctypes.create_string_buffer(name) for name in _KINDS})
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_Destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 _api = ctypes.pythonapi
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
     ("PyCapsule_IsValid", _api)
@@ -271,9 +270,6 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
 _rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(
     ("PyCapsule_SetName", _api)
 )
-_new_capsule = ctypes.PYFUNCTYPE(
-    ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
-)(("PyCapsule_New", _api))
 
 
 class _Taken:
@@ -294,9 +290,7 @@ def take_capsule(capsule: Any, element: Element | None) -> ForeignArray:
         LaunchError: it lies where no memory is (H0711).
         DeviceError: a GPU that is not one of this process (H0801).
     """
-    name = next(name for name in _KINDS if _is_valid(id(capsule), name))
-    managed = _pointer(id(capsule), name)
-    made: Any = _KINDS[name].from_address(managed)
+    name, made = _opened(capsule)
     tensor: Tensor = made.tensor
     scalar = _scalar(tensor)
     device = get_device(f"cuda:{tensor.device_id}")
@@ -310,9 +304,15 @@ def take_capsule(capsule: Any, element: Element | None) -> ForeignArray:
     place = (tensor.data or 0) + tensor.byte_offset
     _check_layout(place, shape, steps, size)
     fold(scalar, element, place, (shape, steps), device, None, read_only)  # before it is used up
-    owner = _Taken(managed, made.deleter)
+    owner = _Taken(ctypes.addressof(made), made.deleter)
     _rename(capsule, ctypes.addressof(_USED[name]))
     return fold(scalar, element, place, (shape, steps), device, owner, read_only)
+
+
+def _opened(capsule: Any) -> tuple[bytes, Any]:
+    """The name of a capsule, and what it holds, one of ``_KINDS``."""
+    name = next(name for name in _KINDS if _is_valid(id(capsule), name))
+    return name, _KINDS[name].from_address(_pointer(id(capsule), name))
 
 
 def _scalar(tensor: Tensor) -> Scalar:
@@ -323,34 +323,6 @@ def _scalar(tensor: Tensor) -> Scalar:
                 return found
     kind = (tensor.code, tensor.bits, tensor.lanes)
     raise TypingError(Diagnostic("H0712", f"Heald has no type for DLPack type {kind}"))
-
-
-_GIVEN: dict[int, tuple[object, ...]] = {}
-"""What tensors given to other libraries need, until they are given back."""
-
-
-# Tensors are given back until the very end of the process, when the globals of modules are gone:
-# these functions know what they need by themselves.
-
-
-def _drop(managed: int, given: dict[int, tuple[object, ...]] = _GIVEN) -> None:
-    given.pop(managed, None)
-
-
-def _drop_capsule(
-    capsule: int,
-    names: tuple[bytes, ...] = tuple(_KINDS),
-    tools: tuple[Any, ...] = (_is_valid, _pointer, _drop),
-) -> None:
-    """A capsule that nobody used."""
-    is_valid, pointer, drop = tools
-    for name in names:
-        if is_valid(capsule, name):
-            drop(pointer(capsule, name))
-
-
-_DELETER = _for_ever(_Deleter(_drop))
-_DESTRUCTOR = _for_ever(_Destructor(_drop_capsule))
 
 
 def refuse_negative(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
@@ -370,40 +342,32 @@ def make_capsule(
     """A DLPack capsule of memory of a GPU, the axes of vectors and matrices last.
 
     Raises:
-        BufferError: structs, negative strides, and read-only memory for somebody who cannot be
-            told.
+        BufferError: structs, strides that are negative or no multiples of a number, and read-only
+            memory for somebody who cannot be told.
     """
     if isinstance(memory.element, Struct):
         raise BufferError(f"DLPack has no type for the struct {spell(memory.element)}")
     refuse_negative(memory.shape, memory.strides)
-    name = b"dltensor_versioned" if max_version and max_version[0] >= 1 else b"dltensor"
-    if memory.read_only and name == b"dltensor":
-        raise BufferError("read-only memory needs DLPack 1")
     try:
         let_wait(memory.device, stream)
         if stream is not None and stream == torch_stream(memory.device):
             known_stream(memory.device, stream)
     except DeviceError as error:
         raise BufferError(str(error)) from error
-    scalar = leaves(memory.element)[0]
-    assert isinstance(scalar, Scalar)
-    inner = numpy_dtype(memory.element).shape
-    size = size_of(scalar)
-    shape = memory.shape + inner
-    steps = memory.strides + contiguous_strides(inner, size)
-    extents = (ctypes.c_int64 * len(shape))(*shape)
-    strides = (ctypes.c_int64 * len(shape))(*(step // size for step in steps))
-    made: Any = _KINDS[name]()
-    letters = scalar.name.rstrip("0123456789")
-    made.tensor = Tensor(
-        memory.ptr, CUDA, memory.device.ordinal, len(shape), _CODES[letters],
-        8 if letters == "b" else scalar.bits, 1, extents, strides, 0,
-    )  # fmt: skip
-    made.deleter = ctypes.cast(_DELETER, ctypes.c_void_p).value
-    if name == b"dltensor_versioned":
-        made.major, made.minor = 1, 0
-        made.flags = _FLAG_READ_ONLY if memory.read_only else 0
-    address = ctypes.addressof(made)
-    _GIVEN[address] = (made, extents, strides, memory.owner)
-    destructor = ctypes.cast(_DESTRUCTOR, ctypes.c_void_p).value
-    return _new_capsule(address, ctypes.addressof(_NAMES[name]), destructor)
+    # Capsules of numpy are given back without Python, which cannot run where one is dropped because
+    # its taker has failed.  numpy looks at none of the memory.
+    capsule = _as_of_host(memory).__dlpack__(max_version=max_version)
+    tensor = _opened(capsule)[1].tensor
+    tensor.device_type, tensor.device_id = CUDA, memory.device.ordinal
+    if leaves(memory.element)[0] is bf16:
+        tensor.code = _CODES["bf"]
+    return capsule
+
+
+def _as_of_host(memory: ForeignArray) -> npt.NDArray[Any]:
+    """Memory of a GPU as if numpy could reach it, the axes of vectors and matrices last."""
+    t, size = numpy_dtype(memory.element), size_of(memory.element)
+    low, high = byte_span(memory.shape, memory.strides, size)
+    place = memory_bytes(memory.ptr + low, high - low, memory.owner, read_only=memory.read_only)
+    steps = memory.strides + contiguous_strides(t.shape, t.base.itemsize)
+    return np.ndarray(memory.shape + t.shape, t.base, place, -low, steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +19,7 @@ from heald.diagnostics import HealdError
 from heald.runtime import cuda
 from heald.runtime.cuda import devices, streams
 from heald.runtime.cuda.devices import Discovery
+from heald.types import Struct
 
 
 @pytest.fixture
@@ -200,6 +202,50 @@ def test_a_capsule_that_nobody_takes_lets_go(driver: Fake) -> None:
     assert ptr in driver.blocks
     del capsule
     assert ptr not in driver.blocks
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_who_cannot_take_a_capsule_says_why(
+    driver: Fake, version: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The capsule is dropped while the error is on its way, in which no Python can run."""
+    a, freed = wp.zeros(3, dtype=wp.vec3, device="cuda:0"), []
+    weakref.finalize(a.owner, freed.append, "all")
+    export = wp.array.__dlpack__
+    monkeypatch.setattr(wp.array, "__dlpack__", lambda a, **options: export(a, max_version=version))
+    with pytest.raises((BufferError, RuntimeError), match="Unsupported device"):
+        np.from_dlpack(a)
+    ptr = a.ptr
+    assert not freed
+    del a
+    assert freed == ["all"]
+    assert ptr not in driver.blocks
+
+
+@pytest.mark.parametrize("t", [t for t in ELEMENTS if not isinstance(t, Struct)], ids=str)
+def test_capsules_say_what_the_memory_holds(driver: Fake, t: Any) -> None:
+    a = wp.array([sample(t, k) for k in range(6)], dtype=t, device="cuda:0")
+    for part in (a, a.reshape(2, 3)[:, 1], a[:0], a[::2]):
+        for version in (None, (1, 0)):
+            tensor = foreign._opened(capsule := part.__dlpack__(max_version=version))[1].tensor
+            assert (tensor.device_type, tensor.device_id) == wp.array.__dlpack_device__(a)
+            twin = wp.from_dlpack(capsule, a.dtype)
+            assert (twin.element_type, twin.shape, twin.list()) == (t, part.shape, part.list())
+            assert twin.strides == part.strides
+            assert not twin.size or twin.ptr == part.ptr
+
+
+def test_capsules_of_memory_that_is_only_read_say_so(driver: Fake) -> None:
+    a = wp.zeros(3, device="cuda:0")
+    fixed = wp.array(Foreign(a, data=(a.ptr, True)), copy=False)
+    with pytest.raises(BufferError, match="readonly"):
+        fixed.__dlpack__()
+    assert wp.from_dlpack(fixed).read_only
+    assert not wp.from_dlpack(a).read_only
+    uneven = wp.array(ptr=a.ptr, shape=2, strides=(6,), dtype=wp.float16, device="cuda:0")
+    assert wp.from_dlpack(uneven).strides == (6,)
+    uneven = wp.array(ptr=a.ptr, shape=2, strides=(3,), dtype=wp.vec2b, device="cuda:0")
+    assert wp.from_dlpack(uneven).strides == (3, 1)
 
 
 class Foreign:
