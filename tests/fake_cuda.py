@@ -33,6 +33,9 @@ class Fake:
     def __call__(self, name: str, *arguments: Any) -> None:
         getattr(self, name, lambda *_: None)(*arguments)
 
+    def check_process(self) -> None:
+        pass
+
     def attempt(self, name: str, *arguments: Any) -> None:
         self(name, *arguments)
 

@@ -20,6 +20,7 @@ from heald.runtime import (
     get_device,
     set_device,
     synchronize,
+    use_device,
 )
 
 __all__ = [
@@ -109,7 +110,7 @@ class ScopedDevice:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        set_device(self._before.pop())
+        use_device(self._before.pop())
 
 
 class _Nesting(threading.local):

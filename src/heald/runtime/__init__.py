@@ -13,6 +13,7 @@ from heald.runtime.device import (
     get_device,
     set_device,
     synchronize,
+    use_device,
 )
 from heald.runtime.launch import (
     PARALLEL_WORK,
@@ -85,4 +86,5 @@ __all__ = [
     "set_device",
     "synchronize",
     "table_of",
+    "use_device",
 ]

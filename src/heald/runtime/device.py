@@ -215,9 +215,18 @@ def set_device(ident: DeviceLike) -> Device:
     """Make a device the current one of this thread, and return it.
 
     Raises:
-        DeviceError: no such device (H0801).
+        DeviceError: no such device (H0801), or a GPU in a process that was forked from one that
+            used CUDA (H0809).
     """
     device = get_device(ident)
+    gpu = device._gpu
+    if gpu is not None:
+        gpu.driver.check_process()
+    return use_device(device)
+
+
+def use_device(device: Device) -> Device:
+    """As :func:`set_device`; what is done on it may be refused."""
     CURRENT.device = device
     return device
 
@@ -226,12 +235,13 @@ def synchronize(what: DeviceLike | Stream = None) -> None:
     """Wait until a device, a stream, or without an argument every device, has finished all work
     given to it; show what kernels have printed, and raise what has failed.
 
-    Launches on CPU and simulator have ended when they return.
+    Launches on CPU and simulator have ended when they return.  A process that was forked from one
+    that used CUDA has given nothing to a GPU.
 
     Raises:
         KernelFault: a launch on a GPU has failed.
         DeviceError: no such device (H0801), a stream is being captured (H0811), or a GPU reports an
-            error (H0808).
+            error (H0808), or is waited for in a forked process (H0809).
     """
     if what is not None and not isinstance(what, (str, Device)):
         from heald.runtime.cuda.queue import synchronize_stream
@@ -250,7 +260,7 @@ def synchronize(what: DeviceLike | Stream = None) -> None:
     if known is None and not discover.is_made:
         return  # nobody has asked for GPUs yet
     for gpu in discover().gpus:
-        if known is None or gpu.device == known:
+        if gpu.driver.is_usable if known is None else gpu.device == known:
             synchronize_gpu(gpu)
 
 

@@ -103,7 +103,9 @@ def settle(memory: PinnedMemory) -> None:
 
     Raises:
         KernelFault: a launch on the stream of one of them has failed.
+        DeviceError: this is a forked process, which need not have that memory (H0809).
     """
+    memory.gpu.driver.check_process()
     for event in memory.events:  # they stay: other threads may have to wait, too
         synchronize_event(event)
 

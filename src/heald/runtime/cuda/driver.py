@@ -58,11 +58,11 @@ class Driver:
         """Is this the process that initialised it?  A child made by fork cannot use CUDA."""
         return os.getpid() == self._process
 
-    def __call__(self, name: str, *arguments: Any) -> None:
-        """Call a function of the driver.  Every argument says its C type.
+    def check_process(self) -> None:
+        """Refuse a child made by fork.
 
         Raises:
-            DeviceError: it reports an error (H0802, H0808), or this is a forked child (H0809).
+            DeviceError: this is one (H0809).
         """
         if not self.is_usable:
             raise DeviceError(
@@ -72,6 +72,14 @@ class Driver:
                     hint="start workers by multiprocessing.get_context('spawn')",
                 )
             )
+
+    def __call__(self, name: str, *arguments: Any) -> None:
+        """Call a function of the driver.  Every argument says its C type.
+
+        Raises:
+            DeviceError: it reports an error (H0802, H0808), or this is a forked child (H0809).
+        """
+        self.check_process()
         status = getattr(self._library, name)(*arguments)
         if status:
             raise self._error(name, status)

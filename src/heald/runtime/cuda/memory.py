@@ -241,12 +241,13 @@ class PinnedMemory:
     Attributes:
         ptr: address of the first byte.
         nbytes: how many bytes were asked for.
+        gpu: with whose driver it was made.
 
     Raises:
         DeviceError: not enough memory (H0802), or no GPU (H0806 to H0808).
     """
 
-    __slots__ = ("__weakref__", "_events", "_lock", "nbytes", "ptr")
+    __slots__ = ("__weakref__", "_events", "_lock", "gpu", "nbytes", "ptr")
 
     def __init__(self, nbytes: int) -> None:
         gpu = gpu_of(get_device("cuda:0"))
@@ -257,6 +258,7 @@ class PinnedMemory:
         assert address.value is not None
         self.ptr = address.value
         self.nbytes = nbytes
+        self.gpu = gpu
         self._events: list[Event] = []
         self._lock = Lock()
         weakref.finalize(self, _unpin, gpu, self.ptr, self._events).atexit = False

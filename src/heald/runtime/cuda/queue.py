@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import itertools
+import os
 import struct
 import sys
 import weakref
@@ -211,6 +212,12 @@ class Queue:
         if known is None:
             return False
         return known[0]() is snapshot and known[1] == snapshot.revision
+
+    def forget(self) -> None:
+        """In a forked child, which can use nothing of it and may not even have the pinned word."""
+        self.open(False)
+        self._flag = ctypes.c_int64(0)
+        self.words[abi.QUEUE_FLAG // 8] = ctypes.addressof(self._flag)
 
     def open(self, is_open: bool) -> None:
         """Whether launch entries may use it."""
@@ -566,4 +573,11 @@ def report_rest() -> None:
                 sys.stderr.write(f"Heald: nobody waited for a launch that failed: {error}\n")
 
 
+def _forget_all() -> None:
+    for gpu in discover().gpus if discover.is_made else ():
+        for queue in (*gpu.queues, *gpu.idle_queues):
+            queue.forget()
+
+
 atexit.register(report_rest)
+os.register_at_fork(after_in_child=_forget_all)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from heald.diagnostics import DeviceError, Diagnostic, TypingError
 from heald.runtime.cuda.devices import Gpu, gpu_of
-from heald.runtime.device import Device, DeviceLike, current_device, get_device
+from heald.runtime.device import Device, DeviceLike, current_device, get_device, use_device
 
 if TYPE_CHECKING:
     from heald.runtime.cuda.graphs import Capture
@@ -470,19 +470,15 @@ class ScopedStream:
         self._before: list[tuple[Device, Stream]] = []
 
     def __enter__(self) -> Stream | None:
-        from heald.runtime.device import set_device
-
         if self.stream is not None:
             device = self.stream.device
             self._before.append((current_device(), current_stream(device)))
             set_stream(self.stream, device, self._enter)
-            set_device(device)
+            use_device(device)
         return self.stream
 
     def __exit__(self, *_: Any) -> None:
-        from heald.runtime.device import set_device
-
         if self.stream is not None:
             device, before = self._before.pop()
             set_stream(before, self.stream.device, self._exit)
-            set_device(device)
+            use_device(device)
