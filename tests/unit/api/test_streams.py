@@ -145,6 +145,46 @@ def test_what_is_no_stream_is_refused(gpu: Fake, name: str, what: object) -> Non
         wp.launch(one, dim=3, inputs=[wp.zeros(3)])
 
 
+@pytest.mark.parametrize("priority", ["high", None, -1.0, [1], object], ids=repr)
+def test_priorities_are_integers(gpu: Fake, priority: Any) -> None:
+    with pytest.raises(HealdError, match=r"priority is .*no integer") as caught:
+        wp.Stream("cuda:0", priority=priority)
+    assert caught.value.codes == ("H0702",)
+
+
+@pytest.mark.parametrize("device", HOSTS)
+def test_a_captured_stream_names_its_device(gpu: Fake, device: str) -> None:
+    stream = wp.Stream("cuda:0")
+    for act in (wp.capture_begin, wp.capture_end, wp.ScopedCapture):
+        with pytest.raises(DeviceError) as caught:
+            act(device, stream)
+        assert caught.value.codes == ("H0812",)
+    assert not stream.is_capturing
+    for named in (None, "cuda:0"):
+        with wp.ScopedCapture(named, stream) as capture:
+            assert stream.capture is not None
+        assert capture.device == "cuda:0"
+
+
+def test_what_stays_the_same_is_asked_once(gpu: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = get_device("cuda:0")
+    asked: list[str] = []
+    act = Fake.__call__
+
+    def noted(self: Fake, name: str, *arguments: Any) -> None:
+        asked.append(name)
+        act(self, name, *arguments)
+
+    monkeypatch.setattr(Fake, "__call__", noted)
+    for name in ("total_memory", "sm_count", "arch", "name", "is_mempool_supported"):
+        first = getattr(device, name)
+        asked.clear()
+        assert getattr(device, name) == first
+        assert asked == [], name
+    assert device.free_memory == 0
+    assert "cuMemGetInfo_v2" in asked
+
+
 def test_a_recorded_launch_keeps_to_its_device(gpu: Fake) -> None:
     command = wp.launch(one, dim=3, inputs=[wp.zeros(3)], record_cmd=True)
     with pytest.raises(DeviceError) as caught:

@@ -102,7 +102,7 @@ class Gpu:
         """How many multiprocessors it has."""
         return self._attribute(_PROCESSORS)
 
-    @property
+    @cached_property
     def memory(self) -> int:
         """Bytes of device memory."""
         total = ctypes.c_size_t()

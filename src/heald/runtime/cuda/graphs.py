@@ -26,7 +26,7 @@ from heald.runtime.cuda.streams import (
     not_capturable,
     other_device,
 )
-from heald.runtime.device import Device, DeviceLike
+from heald.runtime.device import Device, DeviceLike, get_device
 from heald.runtime.resources import Resource, ResourceArray, stale, table_of
 
 
@@ -257,12 +257,13 @@ def capture_begin(
     graph.  Streams that wait for an event of the captured stream are captured too.
 
     Args:
-        device: the GPU; the current device by default.
+        device: the GPU; that of the stream, or the current device, by default.
         stream: what to capture; the current stream of the device by default.
         force_module_load: accepted, without effect: code may be loaded inside a capture.
 
     Raises:
-        DeviceError: the device is no GPU (H0805), or the stream is being captured already (H0811).
+        DeviceError: the device is no GPU (H0805) or not that of the stream (H0812), or the stream
+            is being captured already (H0811).
         KernelFault: an earlier launch has failed.
     """
     chosen = _stream(device, stream)
@@ -279,7 +280,8 @@ def capture_end(device: DeviceLike = None, stream: Stream | None = None) -> Grap
         stream: as for :func:`capture_begin`.
 
     Raises:
-        DeviceError: nothing is being captured there (H0811), or no graph can be made of it (H0808).
+        DeviceError: nothing is being captured there (H0811), the device is not that of the stream
+            (H0812), or no graph can be made of it (H0808).
     """
     chosen = _stream(device, stream)
     capture = chosen.capture
@@ -308,9 +310,12 @@ def capture_launch(graph: Graph, stream: Stream | None = None) -> None:
 
 
 def _stream(device: DeviceLike, stream: Stream | None) -> Stream:
-    if stream is not None:
-        return expect(stream, Stream, "stream")
-    return current_stream(cuda_device(device, "graphs are captured on GPUs"))
+    if stream is None:
+        return current_stream(cuda_device(device, "graphs are captured on GPUs"))
+    found = expect(stream, Stream, "stream").device
+    if device is not None and get_device(device) != found:
+        raise other_device(f"a stream of '{found}'", f"device '{get_device(device)}'")
+    return stream
 
 
 class ScopedCapture:

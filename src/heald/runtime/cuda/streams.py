@@ -79,6 +79,20 @@ def _handle(given: object, name: str) -> int:
     return found
 
 
+def _priority(given: object) -> int:
+    """The priority of a stream that an integer stands for.
+
+    Raises:
+        TypingError: it is none (H0702).
+    """
+    try:
+        return max(-1, min(0, index(given)))  # type: ignore[arg-type]
+    except TypeError:
+        message = f"priority is {_shown(given)}, which is no integer"
+        hint = "-1 is high, 0 is normal"
+        raise TypingError(Diagnostic("H0702", message, hint=hint)) from None
+
+
 class Event:
     """A point in the work of a stream, which streams and the host can wait for.
 
@@ -138,7 +152,7 @@ class Stream:
 
     Args:
         device: the GPU; the current device by default.
-        priority: -1 for high, 0 for normal; others are taken as the nearer of the two.
+        priority: -1 for high, 0 for normal; other integers are taken as the nearer of the two.
         cuda_stream: a handle of the driver that somebody else owns and keeps, longer than this
             object.
 
@@ -152,16 +166,17 @@ class Stream:
 
     Raises:
         DeviceError: the device is no GPU (H0805).
-        TypingError: ``cuda_stream`` is no handle (H0702).
+        TypingError: ``cuda_stream`` is no handle, or ``priority`` no integer (H0702).
     """
 
     def __init__(
         self, device: DeviceLike = None, priority: int = 0, cuda_stream: int | None = None
     ) -> None:
         self.device = cuda_device(device, "streams are for GPUs")
+        wanted = _priority(priority)
         gpu = gpu_of(self.device)
         default = default_stream(self.device)
-        self._start(gpu, cuda_stream, max(-1, min(0, int(priority))))
+        self._start(gpu, cuda_stream, wanted)
         with gpu.lock:
             gpu.has_many_streams = True
         # Memory allocated in the order of the default stream must be there for this one; a graph
