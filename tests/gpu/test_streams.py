@@ -88,6 +88,62 @@ def test_the_current_stream() -> None:
     assert wp.get_stream(GPU) is default
 
 
+def by_scope(side: wp.Stream) -> None:
+    with wp.ScopedStream(side, sync_exit=True):
+        pass
+
+
+def by_setting(side: wp.Stream) -> None:
+    wp.set_stream(side, GPU)
+    wp.set_stream(None, GPU, sync=True)
+
+
+ORDERED = {
+    "stream": wp.wait_stream,
+    "stream and event": lambda side: wp.wait_stream(side, wp.Event(GPU)),
+    "event": lambda side: wp.wait_event(side.record_event()),
+    "event of processes": lambda side: wp.wait_event(
+        side.record_event(wp.Event(GPU, interprocess=True))
+    ),
+    "scope": by_scope,
+    "set": by_setting,
+    "host, stream": wp.synchronize_stream,
+    "host, event": lambda side: wp.synchronize_event(side.record_event()),
+    "host, device": lambda side: wp.synchronize_device(GPU),
+}
+
+
+@pytest.mark.parametrize("how", ORDERED)
+def test_the_current_stream_comes_after_another(how: str) -> None:
+    n = 1 << 16
+    main, side = wp.get_stream(GPU), wp.Stream(GPU)
+    a, b = wp.zeros(n, device=GPU), wp.zeros(n, device=GPU)
+    wp.synchronize(GPU)
+    with wp.ScopedDevice(GPU):
+        for _ in range(3):
+            a.zero_()
+            side.wait_stream(main)
+            wp.launch(steps, dim=n, inputs=[a, 100_000], stream=side)
+            ORDERED[how](side)
+            wp.launch(add, dim=n, inputs=[a, b])
+            assert (b.numpy() == 3).all()
+
+
+def test_the_stream_that_is_named_is_captured() -> None:
+    side, a = wp.Stream(GPU), wp.zeros(10, device=GPU)
+    with wp.ScopedCapture(stream=side) as capture:
+        wp.launch(add, dim=10, inputs=[a, a], stream=side)
+        wp.launch(add, dim=10, inputs=[a, a], device=GPU)  # this one is done
+    assert (a.numpy() == 1).all()
+    wp.capture_launch(capture.graph)
+    assert (a.numpy() == 2).all()
+    wp.capture_begin(stream=side)
+    wp.launch(add, dim=10, inputs=[a, a], stream=side)
+    wp.capture_launch(wp.capture_end(stream=side), side)
+    wp.synchronize(side)
+    assert (a.numpy() == 3).all()
+
+
 def test_events_keep_time() -> None:
     start, end = wp.Event(GPU, enable_timing=True), wp.Event(GPU, enable_timing=True)
     x = wp.zeros(1024, device=GPU)
