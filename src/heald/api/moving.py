@@ -79,6 +79,11 @@ def move(dest: array, source: array) -> bool:
     common with it.  False where that is left to the host."""
     if not dest.size:
         return False
+    for axis, extent in enumerate(dest.shape):
+        if extent > i32.highest:
+            halves = slice(extent // 2), slice(extent // 2, None)
+            keys = [(*[slice(None)] * axis, half) for half in halves]
+            return all(move(dest[key], source[key]) for key in keys)
     places = (dest.address, dest.strides), (source.address, source.strides)
     found = plan(dest.shape, dest.itemsize, *places)
     if found is None:

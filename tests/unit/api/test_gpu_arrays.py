@@ -465,6 +465,21 @@ def test_vectors_and_large_elements_with_gaps(driver: Fake) -> None:
     assert driver.moved == 2
 
 
+def test_axes_that_are_longer_than_an_index_are_moved_in_parts(
+    driver: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moving, "i32", SimpleNamespace(highest=10))
+    a = wp.zeros((3, 2 * 25), dtype=wp.int64, device="cuda:0")
+    expected = np.zeros((3, 2 * 25), np.int64)
+    a[1:, ::2].fill_(7)
+    expected[1:, ::2] = 7
+    assert driver.moved == 4
+    a[:, 1::2].assign(a[:, ::2])
+    expected[:, 1::2] = expected[:, ::2]
+    assert driver.fetched + driver.sent == 0
+    np.testing.assert_array_equal(a.numpy(), expected)
+
+
 def test_elements_of_several_words_with_gaps_on_all_sides(driver: Fake) -> None:
     a = wp.zeros((4, 5, 6, 7), dtype=wp.vec3, device="cuda:0")
     expected = np.zeros((4, 5, 6, 7, 3), np.float32)
