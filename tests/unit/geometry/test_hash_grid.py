@@ -271,7 +271,9 @@ def test_senseless_build_radii_are_refused(radius):
     ],
 )
 def test_points_of_another_kind_are_refused(points):
-    with pytest.raises(wp.LaunchError, match=r"H0711.*a 1-D array of wp\.vec3, not .*\n.*wp\.array\(x, d"):
+    with pytest.raises(
+        wp.LaunchError, match=r"H0711.*a 1-D array of wp\.vec3, not .*\n.*wp\.array\(x, d"
+    ):
         wp.HashGrid(4, 4, 4).build(points, 1.0)
 
 
