@@ -110,3 +110,30 @@ def maps(a: wp.array(dtype=float)):
     x = wp.warp_map(waits, a[0])  #~ H0102
     y = wp.warp_map(shares, a[0])  #~ H0102
     z = wp.warp_map(a[0], a[0])  #~ H0107
+
+
+@wp.kernel
+def placed_in_rounds(a: wp.array(dtype=float)):
+    t = wp.thread_index()
+    s = wp.shared_array(64, float, sync="auto")
+    for k in range(t):
+        s[t] = a[t]  #~ H0408
+        if a[k] > 0.0:
+            a[t] = 0.5
+            a[t] += s[t ^ 1]  #~ H0408
+
+
+wp.launch(placed_in_rounds, dim=2, inputs=[wp.zeros(2, dtype=float)])
+
+
+@wp.kernel
+def placed_in_a_condition(a: wp.array(dtype=float)):
+    t = wp.thread_index()
+    s = wp.shared_array(64, float, sync="auto")
+    s[t] = a[t]
+    for k in range(t):
+        while s[63 - t] < 1.0:  #~ H0408
+            s[t] = 1.0  #~ H0408
+
+
+wp.launch(placed_in_a_condition, dim=2, inputs=[wp.zeros(2, dtype=float)])

@@ -67,11 +67,11 @@ def _conflict(before: Uses, uses: Uses) -> bool:
 
 @dataclass(slots=True)
 class _Segment:
-    """Ops of one arm of a branch that is cut, and whether a barrier stands before them."""
+    """Ops of one arm of a branch that is cut, and the access for which a barrier stands before."""
 
     arm: int
     ops: list[Op] = field(default_factory=list)
-    barrier: bool = False
+    barrier: Op | None = None
 
 
 @dataclass(slots=True)
@@ -79,12 +79,12 @@ class _Plan:
     """Where barriers are needed.
 
     Attributes:
-        before: ops with a barrier right before them.
+        before: ops with a barrier right before them, each with the access that needs it.
         cut: branches that are cut.
     """
 
     kernel: Kernel
-    before: set[Op] = field(default_factory=set)
+    before: dict[Op, Op] = field(default_factory=dict)
     cut: dict[Op, list[_Segment]] = field(default_factory=dict)
     _root: dict[Value, Value] = field(default_factory=dict)
 
@@ -110,11 +110,16 @@ class _Plan:
                 found |= self._uses(region.ops)
         return frozenset(found)
 
-    def _meet(self, op: Op, state: Uses, uses: Uses) -> Uses:
-        """The uses since the last barrier, right before ``op``."""
-        if op not in self.before and _conflict(state, uses):
-            self.before.add(op)
+    def _meet(self, op: Op, state: Uses, coming: Sequence[Op]) -> Uses:
+        """The uses since the last barrier, right before ``op``, behind which ``coming`` run."""
+        if op not in self.before and _conflict(state, self._uses(coming)):
+            self.before[op] = self._first(state, coming)
         return _NONE if op in self.before else state
+
+    def _first(self, state: Uses, ops: Sequence[Op]) -> Op:
+        """The first access among ``ops`` that conflicts with the uses before them."""
+        inner = (found for op in ops for found in walk(Region((), (op,))))
+        return next(op for op in inner if not op.regions and _conflict(state, self._uses((op,))))
 
     def _sequence(self, ops: Sequence[Op], state: Uses, known: BlockUniformity) -> Uses:
         """Walk what all threads of the block run; gives the uses since the last barrier."""
@@ -124,24 +129,24 @@ class _Plan:
             elif op.name in LOOPS:
                 state = self._loop(op, state, known)
             elif op.name == "if" and known.decides(op):
-                state = self._meet(op, state, _NONE)
+                state = self._meet(op, state, ())
                 arms = [self._sequence(region.ops, state, known) for region in op.regions]
                 state = arms[0] | arms[1]
             elif op.name == "if":
                 state = self._branch(op, state)
             else:
-                uses = self._uses((op,))
-                state = self._meet(op, state, uses) | uses
+                state = self._meet(op, state, (op,)) | self._uses((op,))
         return state
 
     def _loop(self, op: Op, state: Uses, known: BlockUniformity) -> Uses:
-        asked = self._uses(op.regions[0].ops) if op.name == "while" else _NONE
-        state = self._meet(op, state, asked)
+        condition = op.regions[0].ops if op.name == "while" else ()
+        asked = self._uses(condition)
+        state = self._meet(op, state, condition)
         body = op.regions[-1]
         while True:
             marks = len(self.before)
             end = self._sequence(body.ops[:-1], state | asked, known)
-            end = self._meet(body.terminator, end, asked)
+            end = self._meet(body.terminator, end, condition)
             if state | end == state and len(self.before) == marks:
                 return state | asked
             state = state | end
@@ -158,12 +163,12 @@ class _Plan:
                 if _conflict(uses, own):
                     if segments[-1].ops:
                         segments.append(_Segment(arm))
-                    segments[-1].barrier = True
+                    segments[-1].barrier = self._first(uses, (inner,))
                     uses = _NONE
                 segments[-1].ops.append(inner)
                 uses |= own
-        state = self._meet(op, state, self._uses((op,)))
-        if not any(segment.barrier for segment in segments):
+        state = self._meet(op, state, (op,))
+        if all(segment.barrier is None for segment in segments):
             return state | uses
         self.cut[op] = segments
         return uses
@@ -203,8 +208,9 @@ class _Placement:
 
     def _one(self, op: Op) -> None:
         self.build.span = op.span
-        if op in self._plan.before:
-            self.build.emit("block_sync")
+        access = self._plan.before.get(op)
+        if access is not None:
+            self._wait(access)
         segments = self._plan.cut.get(op)
         if segments is not None:
             self._cut(op, segments)
@@ -214,6 +220,12 @@ class _Placement:
         else:
             self.build.copy(op, self._one)
 
+    def _wait(self, access: Op) -> None:
+        """A barrier, whose place is that of the access that needs it."""
+        before, self.build.span = self.build.span, access.span
+        self.build.emit("block_sync")
+        self.build.span = before
+
     def _cut(self, op: Op, segments: Sequence[_Segment]) -> None:
         """One branch for each segment; what later ones need is handed on."""
         build = self.build
@@ -221,8 +233,8 @@ class _Placement:
         yielded = [region.terminator.operands for region in op.regions]
         for k, segment in enumerate(segments):
             build.span = op.span
-            if segment.barrier:
-                build.emit("block_sync")
+            if segment.barrier is not None:
+                self._wait(segment.barrier)
             if not segment.ops:
                 continue
             earlier = {o for s in segments[:k] for o in s.ops}

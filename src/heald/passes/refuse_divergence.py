@@ -19,14 +19,29 @@ from heald.types import Scalar
 _SIZES = (32, 64, 128, 256, 512, 1024)
 """Blocks that are looked at: a condition that parts all of these parts any of a warp and more."""
 
+_WRITTEN = (
+    "not all threads of a block come to this barrier",
+    "move the barrier out of the branch, to where all threads come",
+)
+_PLACED = (
+    "not all threads of a block come to the barrier that the compiler places before this access",
+    "move the access to where all threads come, or place the barriers yourself without sync='auto'",
+)
+"""What is said of a barrier, and what helps."""
+
 _NAMES = {"if": "this branch", "for": "this loop", "while": "this loop"}
 
 
-def refuse_divergence(kernel: Kernel) -> None:
+def refuse_divergence(kernel: Kernel, *, placed: bool = False) -> None:
     """Refuse barriers under conditions that depend on nothing but a thread's place in its block,
     and part the threads of every block.
 
     Others are looked at while they run (``agree_on_control``).
+
+    Args:
+        kernel: with or without exits.
+        placed: what would be refused are barriers of ``place_barriers``, since the others have
+            been looked at before.
 
     Raises:
         CompileError: H0408, with the barrier and what parts the threads.
@@ -34,7 +49,7 @@ def refuse_divergence(kernel: Kernel) -> None:
     if not any(synchronises_block(op) for op in _meetings(kernel.body)):
         return
     normal = normalise_exits(kernel)
-    search = _Search(normal)
+    search = _Search(normal, placed)
     search.region(normal.body, None)
     if search.found:
         raise CompileError(*search.found)
@@ -47,7 +62,8 @@ def _meetings(region: Region) -> list[Op]:
 class _Search:
     """Walks down to the barriers, with what has parted the threads on the way."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, placed: bool) -> None:
+        self._placed = placed
         self.found: list[Diagnostic] = []
         self._rank = kernel.rank
         self._origin: Mapping[Value, Op] = {
@@ -68,13 +84,8 @@ class _Search:
 
     def _report(self, op: Op, parting: Op) -> None:
         note = Note(f"{_NAMES[parting.name]} parts the threads of every block", parting.span)
-        found = Diagnostic(
-            "H0408",
-            "not all threads of a block come to this barrier",
-            op.span,
-            notes=(note,),
-            hint="move the barrier out of the branch, to where all threads come",
-        )
+        message, hint = _PLACED if self._placed else _WRITTEN
+        found = Diagnostic("H0408", message, op.span, notes=(note,), hint=hint)
         if found not in self.found:
             self.found.append(found)
 

@@ -47,7 +47,10 @@ def front_of(wir: Kernel) -> Front:
     """
     kernel = run_front(wir)
     refuse_divergence(kernel)
-    kernel = run_pipeline(kernel, (place_barriers,), check=config.check, trace=trace())
+    placed = run_pipeline(kernel, (place_barriers,), check=config.check, trace=trace())
+    if placed is not kernel:
+        refuse_divergence(placed, placed=True)
+    kernel = placed
     intervals = analyse_intervals(kernel)
     conditions = intervals.conditional, unit_condition(kernel), apart_condition(kernel)
     return Front(kernel, *conditions, intervals.verdicts(kernel))
