@@ -137,3 +137,14 @@ def placed_in_a_condition(a: wp.array(dtype=float)):
 
 
 wp.launch(placed_in_a_condition, dim=2, inputs=[wp.zeros(2, dtype=float)])
+
+
+@wp.kernel
+def sums_of_some(a: wp.array(dtype=float), b: wp.array(dtype=wp.vec3)):
+    t = wp.thread_index()
+    if t < 16:
+        a[t] = wp.reduce_sum(a[t])  #~ H0408
+        b[t] = wp.reduce_sum(b[t]) + wp.reduce_sum(b[0])  #~ H0408 H0408
+
+
+wp.launch(sums_of_some, dim=2, inputs=[wp.zeros(2, dtype=float), wp.zeros(2, dtype=wp.vec3)])

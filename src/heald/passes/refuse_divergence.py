@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heald.diagnostics import CompileError, Diagnostic, Note
+from heald.diagnostics import CompileError, Diagnostic, Note, Span
 from heald.ir import Kernel, Op, Region, Value, walk
 from heald.ops import TABLE
 from heald.ops.threads import LANE_WIDTH, SYNCHRONISING, synchronises_block
@@ -59,6 +59,11 @@ def _meetings(region: Region) -> list[Op]:
     return [op for op in walk(region) if op.name in SYNCHRONISING]
 
 
+def _place(op: Op) -> Span | None:
+    """Where a user sees an op: the barriers of a reduction are all at its call."""
+    return None if op.span is None else op.span.in_user_code
+
+
 class _Search:
     """Walks down to the barriers, with what has parted the threads on the way."""
 
@@ -83,9 +88,9 @@ class _Search:
                     self.region(inner, here)
 
     def _report(self, op: Op, parting: Op) -> None:
-        note = Note(f"{_NAMES[parting.name]} parts the threads of every block", parting.span)
+        note = Note(f"{_NAMES[parting.name]} parts the threads of every block", _place(parting))
         message, hint = _PLACED if self._placed else _WRITTEN
-        found = Diagnostic("H0408", message, op.span, notes=(note,), hint=hint)
+        found = Diagnostic("H0408", message, _place(op), notes=(note,), hint=hint)
         if found not in self.found:
             self.found.append(found)
 
