@@ -317,6 +317,54 @@ def reduced(x: Any, o: Any, w: Any) -> dict[str, Any]:
     return {"o": o, "w": w}
 
 
+@wp.kernel
+def flags(x: wp.array(dtype=int), n: wp.array(dtype=int, ndim=2), b: wp.array(dtype=bool, ndim=2)):
+    i = wp.tid()
+    large = x[i] > 20
+    n[0, i] = wp.reduce_sum(large)
+    n[1, i] = wp.reduce_sum(large, scope="warp")
+    n[2, i] = wp.reduce_sum(True) + wp.reduce_sum(1)
+    b[0, i] = wp.reduce_min(large)
+    b[1, i] = wp.reduce_max(large)
+    b[2, i] = wp.reduce_min(large, "warp")
+    b[3, i] = wp.reduce_max(large, "warp")
+
+
+def counted(x: Any, n: Any, b: Any) -> dict[str, Any]:
+    """Blocks of 40, so warps of 32 and of 8."""
+    n, b = n.copy(), b.copy()
+    for first in range(0, len(x), 40):
+        block = slice(first, min(first + 40, len(x)))
+        large = x[block] > 20
+        n[0, block], n[2, block] = large.sum(), 2 * len(large)
+        b[0, block], b[1, block] = large.all(), large.any()
+        for start in (first, first + 32):
+            warp = slice(start, min(start + 32, block.stop))
+            large = x[warp] > 20
+            n[1, warp], b[2, warp], b[3, warp] = large.sum(), large.all(), large.any()
+    return {"n": n, "b": b}
+
+
+@wp.kernel
+def extents(p: wp.array(dtype=wp.vec3), lo: wp.array(dtype=wp.vec3), hi: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    low = wp.reduce_min(p[i])
+    high = wp.reduce_max(p[i])
+    if wp.thread_index() == 0:
+        lo[wp.block_index()] = low
+        hi[wp.block_index()] = high
+    p[i] = wp.reduce_max(p[i], "warp") - wp.reduce_min(p[i], "warp")
+
+
+def spans(p: Any, lo: Any, hi: Any) -> dict[str, Any]:
+    blocks, warps = p.reshape(-1, 64, 3), p.reshape(-1, 32, 3)
+    return {
+        "lo": blocks.min(axis=1),
+        "hi": blocks.max(axis=1),
+        "p": np.repeat(warps.max(axis=1) - warps.min(axis=1), 32, axis=0),
+    }
+
+
 def tree(values: Any) -> Any:
     """The sum of at most 32 numbers in the order of reductions."""
     values = list(values)
@@ -399,4 +447,22 @@ CASES = {
         lambda v: {"v": np.concatenate([x + np.roll(x, -3) + x.max() for x in v.reshape(-1, 32)])},
     ),
     "functions": Case(functions, (12, 16), 64, {"a": R.random((12, 16))}),
+    "flags": Case(
+        flags,
+        150,
+        40,
+        {
+            "x": np.r_[np.arange(-5, 85), [30] * 40, [0] * 20].astype(np.int32),
+            "n": np.zeros((3, 150), np.int32),
+            "b": np.zeros((4, 150), np.bool_),
+        },
+        counted,
+    ),
+    "extents": Case(
+        extents,
+        128,
+        64,
+        {"p": floats(128, 3), "lo": floats(2, 3), "hi": floats(2, 3)},
+        spans,
+    ),
 }

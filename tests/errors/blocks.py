@@ -148,3 +148,9 @@ def sums_of_some(a: wp.array(dtype=float), b: wp.array(dtype=wp.vec3)):
 
 
 wp.launch(sums_of_some, dim=2, inputs=[wp.zeros(2, dtype=float), wp.zeros(2, dtype=wp.vec3)])
+
+
+@wp.kernel
+def reductions_of_others(a: wp.array(dtype=wp.mat22), b: wp.array(dtype=bool)):
+    x = wp.reduce_min(a[0])  #~ H0203
+    y = wp.reduce_sum(wp.vector(b[0], b[1]))  #~ H0203

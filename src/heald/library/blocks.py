@@ -15,6 +15,7 @@ from heald.library.language import (
     Vec,
     block_sync,
     block_threads,
+    bool_,
     int32,
     m,
     shared_array,
@@ -29,17 +30,20 @@ def reduce_sum(x: Scalar, scope: Any = "block") -> Scalar:
     """The sum of ``x`` over the threads of the block, or with ``scope="warp"`` of the warp.
 
     Every thread gets it.  Over a block it is a barrier: all threads come to it.  Float sums are
-    rounded in the order of a tree, which is the same on every device.
+    rounded in the order of a tree, which is the same on every device.  Vectors go component by
+    component.  Of bools it is the number of those that are true, an int32.
     """
     return _over(x, scope, "sum")
 
 
 @collective
+def reduce_sum(x: bool_, scope: Any = "block") -> int32:
+    return _over(int32(x), scope, "sum")
+
+
+@collective
 def reduce_sum(x: Vec(Scalar, N), scope: Any = "block") -> Vec(Scalar, N):
-    y = x
-    for k in static(range(len(x))):
-        y[k] = _over(x[k], scope, "sum")
-    return y
+    return _each(x, scope, "sum")
 
 
 @collective
@@ -47,9 +51,19 @@ def reduce_min(x: Scalar, scope: Any = "block") -> Scalar:
     """The least ``x`` of the threads of the block, or with ``scope="warp"`` of the warp.
 
     Every thread gets it.  Over a block it is a barrier.  NaN and -0 go as with ``min(a, b)``, with
-    the lower thread as ``a``.
+    the lower thread as ``a``.  Vectors go component by component.  False is less than True.
     """
     return _over(x, scope, "min")
+
+
+@collective
+def reduce_min(x: bool_, scope: Any = "block") -> bool_:
+    return bool_(_over(int32(x), scope, "min"))
+
+
+@collective
+def reduce_min(x: Vec(Scalar, N), scope: Any = "block") -> Vec(Scalar, N):
+    return _each(x, scope, "min")
 
 
 @collective
@@ -57,9 +71,27 @@ def reduce_max(x: Scalar, scope: Any = "block") -> Scalar:
     """The greatest ``x`` of the threads of the block, or with ``scope="warp"`` of the warp.
 
     Every thread gets it.  Over a block it is a barrier.  NaN and -0 go as with ``max(a, b)``, with
-    the lower thread as ``a``.
+    the lower thread as ``a``.  Vectors go component by component.  False is less than True.
     """
     return _over(x, scope, "max")
+
+
+@collective
+def reduce_max(x: bool_, scope: Any = "block") -> bool_:
+    return bool_(_over(int32(x), scope, "max"))
+
+
+@collective
+def reduce_max(x: Vec(Scalar, N), scope: Any = "block") -> Vec(Scalar, N):
+    return _each(x, scope, "max")
+
+
+@helper
+def _each(x: Vec(Scalar, N), scope: Any, how: Any) -> Vec(Scalar, N):
+    y = x
+    for k in static(range(len(x))):
+        y[k] = _over(x[k], scope, how)
+    return y
 
 
 @helper
