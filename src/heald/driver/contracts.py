@@ -57,7 +57,8 @@ def read_promises(kernel: Kernel, contracts: Contracts, function: FunctionType) 
             extent = Symbol("shape", number, 0, axis)
             size = reader.sum(number, text)
             if size != (((extent,), 1),):
-                shapes.append(ShapePromise(extent, size, text, _origin(text, origins)))
+                origin = _origin(text, origins)
+                shapes.append(ShapePromise(extent, size, text, origin, contract.fixed))
         if contract.speaks_of_contents:
             arrays.append(reader.array(number, contract))
     return Promises(tuple(shapes), tuple(arrays))

@@ -271,7 +271,7 @@ def _describe_clauses(clauses: Sequence[Clause], names: Names) -> list[str]:
 
 def describe_contracts(promises: Promises, trust: str, names: Names) -> tuple[str, ...]:
     """The contracts that were trusted."""
-    found = [f"{names.symbol(p.extent)} == {p.text}" for p in promises.shapes]
+    found = [f"{names.symbol(p.extent)} == {p.text}" for p in promises.trusted]
     if trust == "contents":
         found += [f"{names.argument(p.parameter, 0)}: {p.text}" for p in promises.arrays]
         found += names.promises()

@@ -23,7 +23,7 @@ from heald.ops import TABLE
 from heald.proof import Suspect
 from heald.proof.contracts import Promises
 
-VERSION = 3
+VERSION = 4
 _MEMBERS = frozenset({"kernel", "case"})
 
 

@@ -38,8 +38,9 @@ def parameter_patterns(function: FunctionType) -> tuple[tuple[str, Pattern], ...
 def parameter_contracts(function: FunctionType) -> tuple[Contract | None, ...]:
     """The contract of each parameter, None where there is none; tables promise their shape."""
     declared = (contract_of(p.annotation) for p in declared_parameters(function))
-    tables = (Contract(tuple(map(str, table.shape))) for _, table in captured_tables(function))
-    return (*declared, *tables)
+    tables = (table for _, table in captured_tables(function))
+    shapes = (Contract(tuple(map(str, table.shape)), fixed=True) for table in tables)
+    return (*declared, *shapes)
 
 
 def parameter_places(function: FunctionType) -> tuple[tuple[str, Span], ...]:

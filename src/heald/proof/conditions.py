@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -22,6 +22,11 @@ class Clause:
 
     terms: tuple[tuple[Product, int], ...]
     equal: bool = False
+
+    @property
+    def is_constant(self) -> bool:
+        """Does it speak of no size?"""
+        return not any(product for product, _ in self.terms)
 
     def holds(self, lookup: Callable[[Symbol], int]) -> bool:
         """Evaluate for one launch, without overflow."""
@@ -56,6 +61,29 @@ def clause(terms: Sums, *, equal: bool = False) -> Clause:
     if equal and kept and kept[-1][1] < 0:
         kept = [(product, -n) for product, n in kept]
     return Clause(tuple(kept), equal)
+
+
+def sizes_in(clauses: Iterable[Clause]) -> dict[Symbol, int]:
+    """The sizes that clauses say to be numbers."""
+    found: dict[Symbol, int] = {}
+    for c in clauses:
+        sums = dict(c.terms)
+        offset = sums.pop((), 0)
+        if c.equal and len(sums) == 1:
+            ((product, count),) = sums.items()
+            if len(product) == 1 and offset % count == 0:
+                found[product[0]] = -offset // count
+    return found
+
+
+def with_sizes(c: Clause, sizes: Mapping[Symbol, int]) -> Clause:
+    """The clause where some sizes are numbers."""
+    total: dict[Product, int] = {}
+    for product, n in c.terms:
+        rest = tuple(symbol for symbol in product if symbol not in sizes)
+        times = prod(sizes[symbol] for symbol in product if symbol in sizes)
+        total[rest] = total.get(rest, 0) + n * times
+    return clause(total, equal=c.equal)
 
 
 def from_linear(term: LinearTerm) -> Clause:

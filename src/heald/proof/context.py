@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from heald.artifact import Apart, Symbol
 from heald.ir import Kernel, Op, op_ids
-from heald.proof.conditions import Clause, clause
+from heald.proof.conditions import Clause, clause, sizes_in
 from heald.proof.contracts import NOTHING, Promises
 from heald.proof.executor import Executor
 from heald.proof.explain import closure, origins, reason_of
@@ -143,16 +143,8 @@ class Context:
             )
 
     def _sizes(self) -> dict[Symbol, int]:
-        """Sizes that are given as numbers."""
-        found: dict[Symbol, int] = {}
-        for c in self.request.given:
-            sums = dict(c.terms)
-            offset = sums.pop((), 0)
-            if c.equal and len(sums) == 1:
-                ((product, count),) = sums.items()
-                if len(product) == 1 and offset % count == 0:
-                    found[product[0]] = -offset // count
-        return found
+        """Sizes that are known as numbers."""
+        return sizes_in((*self.request.given, *self.request.promises.known))
 
     # -- facts about the launch --------------------------------------------------------------------
 
@@ -179,9 +171,10 @@ class Context:
 
     def facts(self, *names: str) -> list[Term]:
         """What is known of launches: given, and the clauses of stages."""
-        clauses = [*self.request.given, *self.stages["fits"].clauses]
+        promises = self.request.promises
+        clauses = [*self.request.given, *promises.known, *self.stages["fits"].clauses]
         if self.trust:
-            clauses += [promise.clause for promise in self.request.promises.shapes]
+            clauses += [promise.clause for promise in promises.trusted]
         for name in names:
             clauses += self.stages[name].clauses
         claims = []

@@ -20,12 +20,14 @@ class ShapePromise:
         size: what it is.
         text: the size as written.
         origin: where the names in the size come from, readably; empty where they need no saying.
+        fixed: whether nobody promised it: the extent is compiled in, and is known of every launch.
     """
 
     extent: Symbol
     size: Sum
     text: str
     origin: str = ""
+    fixed: bool = False
 
     @property
     def clause(self) -> Clause:
@@ -74,6 +76,16 @@ class Promises:
 
     def __bool__(self) -> bool:
         return bool(self.shapes or self.arrays)
+
+    @property
+    def known(self) -> tuple[Clause, ...]:
+        """What of it needs no trust."""
+        return tuple(shape.clause for shape in self.shapes if shape.fixed)
+
+    @property
+    def trusted(self) -> tuple[ShapePromise, ...]:
+        """The shapes that users promise."""
+        return tuple(shape for shape in self.shapes if not shape.fixed)
 
     def of(self, parameter: int) -> ArrayPromise | None:
         """What is promised of a parameter's contents."""

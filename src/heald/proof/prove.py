@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from heald.artifact import LinearTerm
+from heald.artifact import LinearTerm, Symbol
 from heald.ir import Op, op_ids, walk
 from heald.ops import PROMISES, role_of
 from heald.passes.intervals import analyse_intervals
 from heald.proof.blocks import judge_divergence, judge_initialised, waits_in_while
-from heald.proof.conditions import from_linear
+from heald.proof.conditions import from_linear, sizes_in, with_sizes
 from heald.proof.context import Context, Open, Request
 from heald.proof.meetings import apart_of, judge_races
 from heald.proof.obligations import Settled, judge_obligations, judge_overflows
@@ -120,7 +120,7 @@ def _trusts(request: Request) -> tuple[str, ...]:
     spoken = any(
         op.name == "assume" and role_of(op) in PROMISES for op in walk(request.kernel.body)
     )
-    shapes = ("shapes",) * bool(promises.shapes)
+    shapes = ("shapes",) * bool(promises.trusted)
     return ("", *shapes, *(("contents",) * bool(promises.arrays or spoken)))
 
 
@@ -157,7 +157,12 @@ def _ask_intervals(request: Request) -> Settled:
     found = analyse_intervals(request.kernel)
     linear = [c for c in found.conditional.clauses if isinstance(c, LinearTerm)]
     plain = all(abs(c.constant) < _PLAIN for c in linear)  # others keep something from wrapping
-    return Settled.of(found, [from_linear(c) for c in linear], infer=request.infer and plain)
+    sizes = sizes_in(request.promises.known)
+    clauses = [with_sizes(from_linear(c), sizes) for c in linear]
+    sizeless: dict[Symbol, int] = {}
+    never = any(c.is_constant and not c.holds(sizeless.__getitem__) for c in clauses)
+    left = [c for c in clauses if not c.is_constant]
+    return Settled.of(found, left, infer=request.infer and plain and not never)
 
 
 def _contradict(c: Context) -> bool:

@@ -35,6 +35,7 @@ class Contract:
         monotone: whether elements never fall from one index to the next.
         injective: whether elements differ from each other.
         access: one of ``ACCESS``, or nothing.
+        fixed: whether it is a table, whose shape is compiled in: no launch has another.
     """
 
     shape: tuple[str, ...] | None = None
@@ -42,6 +43,7 @@ class Contract:
     monotone: bool = False
     injective: bool = False
     access: str = ""
+    fixed: bool = False
 
     @property
     def speaks_of_contents(self) -> bool:

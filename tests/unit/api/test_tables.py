@@ -9,6 +9,7 @@ import pytest
 
 import heald as wp
 from heald.diagnostics import CompileError, LaunchError, TypingError
+from heald.driver.verify_issue import Verdict
 
 WEIGHTS = wp.constant(np.array([1.0, 2.0, 4.0], dtype=np.float32))
 STEPS = wp.constant(np.arange(6, dtype=np.int32).reshape(2, 3))
@@ -94,10 +95,58 @@ def test_they_are_no_arguments() -> None:
         wp.launch(weigh, dim=1, inputs=[wp.zeros(1, dtype=float), WEIGHTS])
 
 
+@wp.kernel
+def pick(k: int, out: wp.array(dtype=float)):
+    i = wp.tid()
+    total = 0.0
+    for j in range(STEPS.shape[1]):
+        total += WEIGHTS[j] * float(STEPS[1, j])
+    if k >= 0 and k < STEPS.shape[0]:
+        total += float(STEPS[k, 2])
+    if i < out.shape[0]:
+        out[i] = total
+
+
+@wp.kernel
+def pick_by_thread(out: wp.array(dtype=float)):
+    i = wp.tid()
+    if i < out.shape[0]:
+        out[i] = WEIGHTS[i]
+
+
+@wp.kernel
+def pick_behind(out: wp.array(dtype=float)):
+    i = wp.tid()
+    if i < out.shape[0]:
+        out[i] = WEIGHTS[3]
+
+
 def test_their_extents_are_known_to_the_prover() -> None:
-    report = wp.verify(weigh)
-    assert "proved" in str(report)
-    assert "refuted" not in str(report)
+    """Nothing is asked of them, and nothing is trusted; what is behind their end is wrong."""
+    bounds = wp.verify(weigh)["bounds"]
+    assert bounds.verdict is Verdict.CONDITIONAL
+    assert bounds.demands == ("dim[0] <= out.shape[0]",)
+    bounds = wp.verify(pick)["bounds"]
+    assert (bounds.verdict, bounds.demands, bounds.contracts) == (Verdict.PROVED, (), ())
+    assert wp.verify(pick_by_thread)["bounds"].demands == ("out.shape[0] <= 3",)
+    report = wp.verify(pick_behind)
+    assert report["bounds"].verdict is Verdict.REFUTED
+    assert "outside 'WEIGHTS' of shape 3" in str(report)
+
+
+def test_no_launch_gives_a_table_another_shape() -> None:
+    """Not even where the name is bound to another one before the kernel is compiled."""
+    table = wp.constant(np.array([1.0, 2.0], dtype=np.float32))
+
+    @wp.kernel
+    def halves(out: wp.array(dtype=float)):
+        out[wp.tid()] = table[1]
+
+    assert [name for name, _ in halves.parameters] == ["out", "table"]
+    table = wp.constant(np.array([1.0, 2.0, 3.0], dtype=np.float32))
+    with pytest.raises(LaunchError) as caught:
+        wp.launch(halves, dim=1, inputs=[wp.zeros(1, dtype=float)])
+    assert caught.value.codes == ("H0717",)
 
 
 def test_indices_are_guarded() -> None:

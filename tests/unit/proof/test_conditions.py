@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from heald.artifact import LinearTerm, Symbol
-from heald.proof.conditions import Clause, clause, from_linear, launch_condition, parse_clauses
+from heald.proof.conditions import (
+    Clause,
+    clause,
+    from_linear,
+    launch_condition,
+    parse_clauses,
+    sizes_in,
+    with_sizes,
+)
 
 DIM, W = Symbol("dim"), Symbol("value", 1)
 ROWS, COLS = Symbol("shape", 0, 0, 0), Symbol("shape", 0, 0, 1)
@@ -99,3 +107,19 @@ def test_sums_are_clauses_of_a_launch_condition_and_products_are_not() -> None:
     assert from_linear(LinearTerm(-1, ((1, ROWS), (-1, DIM)))) == clause(
         {(ROWS,): 1, (DIM,): -1, (): -1}
     )
+
+
+def test_sizes_that_are_numbers() -> None:
+    assert sizes_in(read("w == 3 and 2 * dim[0] == 8 and a.shape[0] <= 5")) == {W: 3, DIM: 4}
+    assert sizes_in(read("2 * w == 7 and w * w == 9 and w == dim[0]")) == {}
+
+
+def test_clauses_where_sizes_are_numbers() -> None:
+    (product,) = read("dim[0] * w + w <= a.shape[0]")
+    assert with_sizes(product, {W: 3}) == read("3 * dim[0] + 3 <= a.shape[0]")[0]
+    assert not with_sizes(product, {W: 3}).is_constant
+    (equal,) = read("w * w == 9")
+    for number, true in ((3, True), (4, False)):
+        constant = with_sizes(equal, {W: number})
+        assert constant.is_constant
+        assert constant.holds({}.__getitem__) is true
