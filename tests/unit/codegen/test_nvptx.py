@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from blocks.features import FEATURES
+from blocks.kernels import CASES
 from library.test_devices import batches, kernel_for
 from meaning.calls import signatures
 from meaning.checking import case_of
@@ -113,10 +115,8 @@ def check_spaces(text: str) -> None:
     assert not re.search(r"\s(ld|st|atom|red)(\.volatile|\.relaxed\.\w+)?\.(b|u|s|f|v)\d", kernel)
 
 
-@needs_ptxas
-@pytest.mark.parametrize("name", NAMES)
-def test_ptxas_takes_the_corpus(name: str, tmp_path: Path) -> None:
-    kernel = load(name).module.kernel
+def check_variants(kernel: wp.Kernel, folder: Path) -> None:
+    """The PTX that asks nothing of its launch, and that for launches of which everything holds."""
     program = kernel.program(kernel.concrete_types())
     choices = [Choice(), Choice(bounds=True, unit=True, apart=True)]
     lowered_ = [program.lowered_for_gpu(choice, "sm_90") for choice in choices]
@@ -125,7 +125,19 @@ def test_ptxas_takes_the_corpus(name: str, tmp_path: Path) -> None:
         check_exact(text)
         assert unwaited(text) == []
         check_spaces(text)
-    assemble(texts, tmp_path)
+    assemble(texts, folder)
+
+
+@needs_ptxas
+@pytest.mark.parametrize("name", NAMES)
+def test_ptxas_takes_the_corpus(name: str, tmp_path: Path) -> None:
+    check_variants(load(name).module.kernel, tmp_path)
+
+
+@needs_ptxas
+@pytest.mark.parametrize("name", [*CASES, *FEATURES])
+def test_ptxas_takes_kernels_of_blocks(name: str, tmp_path: Path) -> None:
+    check_variants((CASES.get(name) or FEATURES[name]).kernel, tmp_path)
 
 
 @needs_ptxas
