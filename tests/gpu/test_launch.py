@@ -573,6 +573,50 @@ def test_floats_of_all_threads(count: int) -> None:
     assert there[1][2] == here[1][2] == [x.sum(dtype=np.float64), -x[2::5].sum(dtype=np.float64)]
 
 
+@wp.kernel
+def ends(
+    x: wp.array(dtype=float),
+    y: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+    lo: wp.array(dtype=float),
+):
+    i = wp.tid()
+    wp.atomic_min(lo, 0, x[i])
+    wp.atomic_max(out, 0, y[i])
+    if i % 5 == 2:
+        wp.atomic_max(lo, 1, x[i])
+        wp.atomic_min(out, 1, y[i])
+
+
+@pytest.mark.parametrize("count", [1, 32, 999, (1 << 22) + 5])
+@pytest.mark.parametrize("values", ["any", "zeros", "negative zeros", "no number"])
+def test_extrema_of_floats_of_all_threads(count: int, values: str) -> None:
+    """NaN changes nothing, whoever has it."""
+    random = np.random.default_rng(count)
+    given = {"any": 1.0, "zeros": 0.0, "negative zeros": -0.0, "no number": np.nan}[values]
+    x = np.full(count, given, np.float32)
+    if values == "any":
+        x = random.normal(size=count).astype(np.float32) * np.float32(1e-38)
+    x[random.random(count) < 0.3] = np.nan
+    far = [np.inf, -np.inf]
+    arrays = [x, x.astype(np.float64), np.array(far[::-1]), np.array(far, np.float32)]
+    there, here = (outcome(ends, count, arrays, d)[1][2:] for d in (GPU, "cpu"))
+    assert np.array(there).tobytes() == np.array(here).tobytes()
+    wanted = [np.fmin.reduce(x, initial=np.inf), np.fmax.reduce(x[2::5], initial=-np.inf)]
+    np.testing.assert_array_equal(there[1], wanted)
+
+
+ZEROS_OF_BOTH_SIGNS = np.array([-0.0, 0.0, 0.0, -0.0] * 500, np.float32)
+
+
+def test_least_of_zeros_of_both_signs() -> None:
+    """One of them, as if the threads had come one by one in some order."""
+    x = ZEROS_OF_BOTH_SIGNS
+    arrays = [x, x.astype(np.float64), np.array([-5.0, 5.0]), np.array([5.0, -5.0], np.float32)]
+    _, left = outcome(ends, len(x), arrays, GPU)
+    assert left[2:] == [[0.0, 0.0], [0.0, 0.0]]
+
+
 def test_a_stored_kernel_runs(tmp_path: Path) -> None:
     wp.save_ir(five_points, tmp_path / "kernel.wir")
     stored = wp.load_ir(tmp_path / "kernel.wir")

@@ -60,8 +60,11 @@ done:
 
 
 @cache
-def _function(kernel: Kernel, wide: Kernel | None) -> tuple[Any, Artifact, object]:
+def _function(
+    kernel: Kernel, wide: Kernel | None, whole_warps: bool
+) -> tuple[Any, Artifact, object]:
     """What runs the code, the record that a GPU is given, and what must stay alive."""
+    here = -1 if whole_warps else 1
     target = cuda_target(ARCH)
     text = gpu_text(kernel, entry="kernel", target=target, wide=wide, locations=False)
     text = text.replace(target.header, host_target().header)
@@ -70,7 +73,7 @@ def _function(kernel: Kernel, wide: Kernel | None) -> tuple[Any, Artifact, objec
     text = re.sub(
         r"call i32 @llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.x\(\)", r"load i32, ptr @sreg.\1", text
     )
-    text = re.sub(r"call i32 @llvm\.nvvm\.activemask\(\) convergent", "add i32 1, 0", text)
+    text = re.sub(r"call i32 @llvm\.nvvm\.activemask\(\) convergent", f"add i32 {here}, 0", text)
     text = re.sub(r"call i32 @llvm\.nvvm\.read\.ptx\.sreg\.laneid\(\)", "add i32 0, 0", text)
     text = re.sub(
         r"call i32 @llvm\.nvvm\.match\.any\.sync\.i64\(.*\) convergent", "add i32 1, 0", text
@@ -96,11 +99,15 @@ def _function(kernel: Kernel, wide: Kernel | None) -> tuple[Any, Artifact, objec
 @dataclass(frozen=True)
 class Grid:
     """How a launch is laid out: threads of a block, whether threads take several lanes, and which
-    blocks run, if not all: the first, and one past the last, from the end where they are < 0."""
+    blocks run, if not all: the first, and one past the last, from the end where they are < 0.
+
+    A thread is alone in its warp, or with ``whole_warps`` takes all of it for threads like itself.
+    """
 
     block: int = 64
     lanes: bool = False
     part: tuple[int, int] | None = None
+    whole_warps: bool = False
 
     def blocks(self, threads: int) -> tuple[int, int, int]:
         """How many there are, and which of them run."""
@@ -118,7 +125,7 @@ def execute(
     grid: Grid = Grid(),
 ) -> Left | None:
     """What a launch leaves in memory, and its fault; None where threads cannot take lanes in it."""
-    run, artifact, _ = _function(kernel, wide)
+    run, artifact, _ = _function(kernel, wide, grid.whole_warps)
     threads = prod(dims)
     if grid.lanes:
         threads = 0 if artifact.lanes is None else artifact.lanes.grid(dims, artifact.rank)

@@ -215,6 +215,9 @@ def _update_by_warp(body: Body, op: Op, t: Scalar, place: str, value: str) -> No
     up by a butterfly where the whole warp is here, else each thread updates by itself.  Those of
     fewer bits are updated by a loop around the word, in which of all threads that meet only one
     gets on: there those with the same element are added up, as integers of 32 bits.
+
+    The least or greatest of floats is one number in every order, and so are its bits, unless it is
+    a zero, which has two signs: then each thread updates by itself, too.
     """
     w = body.writer
     mask = w.ins("call i32 @llvm.nvvm.activemask() convergent")
@@ -246,7 +249,13 @@ def _update_by_warp(body: Body, op: Op, t: Scalar, place: str, value: str) -> No
         for distance in (16, 8, 4, 2, 1):
             other = _from_lane(body, t, total, distance)
             total = combined(body, op, t, total, other)
-        w.jump(both, [total, w.ins(f"icmp eq i32 {lane}, 0")])
+        ready = w.ins(f"icmp eq i32 {lane}, 0")
+        if _is_extremum_of_floats(op, t):
+            kind = scalar_type(t)
+            alone = w.ins(f"fcmp oeq {kind} {total}, {literal(t, 0)}")
+            total = w.ins(f"select i1 {alone}, {kind} {value}, {kind} {total}")
+            ready = w.ins(f"or i1 {ready}, {alone}")
+        w.jump(both, [total, ready])
         arrived = w.land(both, [scalar_type(t), "i1"])
         assert arrived is not None
         value, ready = arrived
@@ -263,18 +272,27 @@ _REDUX = {
     **{(f"atomic_{name}", "i"): name for name in ("min", "max")},
     **{(f"atomic_{name}", "u"): f"u{name}" for name in ("min", "max")},
 }
+_BEYOND = {"min": "olt", "max": "ogt"}
 _TOGETHER = {"add": "add", "sub": "add", "and": "and", "or": "or", "xor": "xor"}
 
 
 def combined(body: Body, op: Op, t: Scalar, one: str, other: str) -> str:
-    """What two threads together have for an atomic."""
+    """What two threads together have for an atomic, with those of ``one`` before the others."""
     w, kind, name = body.writer, scalar_type(t), op.name.removeprefix("atomic_")
+    if _is_extremum_of_floats(op, t):  # a NaN changes nothing, and of equal ones the first counts
+        beyond = w.ins(f"fcmp {_BEYOND[name]} {kind} {other}, {one}")
+        taken = w.ins(f"or i1 {beyond}, {w.ins(f'fcmp uno {kind} {one}, {one}')}")
+        return w.ins(f"select i1 {taken}, {kind} {other}, {kind} {one}")
     if t.is_float:
         return w.ins(f"fadd {kind} {one}, {other}")
     if name in _TOGETHER:
         return w.ins(f"{_TOGETHER[name]} {kind} {one}, {other}")
     sign = "s" if t.kind == "i" else "u"
     return w.ins(f"call {kind} @llvm.{sign}{name}.{kind}({kind} {one}, {kind} {other})")
+
+
+def _is_extremum_of_floats(op: Op, t: Scalar) -> bool:
+    return t.is_float and op.name in ("atomic_min", "atomic_max")
 
 
 def _from_lane(body: Body, t: Scalar, value: str, distance: int) -> str:

@@ -11,6 +11,7 @@ from heald.types import Scalar, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 
 _WHOLE = frozenset({"add", "sub", "min", "max", "and", "or", "xor"})
 _SUMS = frozenset({"add", "sub"})
+_EXTREMA = frozenset({"min", "max"})
 _BY_LOOP = frozenset({"add", "sub", "min", "max"})
 _OWN = frozenset({"tid", "thread_index", "block_index", "lane"})
 
@@ -32,6 +33,11 @@ def warp_reduce(kernel: Kernel, *, floats: bool = False) -> Kernel:
     The threads of a warp that come to a marked op together add up what they have, and one of them
     updates memory.  Integers come out the same in every order.  Sums of floats do not, so they are
     left alone unless ``floats`` is asked for; nothing says in which order a GPU adds them anyhow.
+
+    The least and the greatest of floats are the same in every order, bit by bit, where NaN among
+    the operands changes nothing, as it does not: a new value replaces an old one only where it
+    compares as beyond it.  Only a zero that comes out may be 0.0 or -0.0, whichever is first.  The
+    code generator looks for that: such threads update memory one by one.
 
     Integers of 8 and 16 bits are marked whatever their element is: those of a warp that have the
     same one are added up.  A GPU updates them by a loop around the word, all but ``and``, ``or``
@@ -77,7 +83,7 @@ def _fits(op: Op, fixed: Set[Value], floats: bool) -> bool:
     if t in (i32, u32, i64, u64):
         known = kind in _WHOLE
     else:
-        known = floats and t in (f32, f64) and kind in _SUMS
+        known = t in (f32, f64) and (kind in _EXTREMA or (floats and kind in _SUMS))
     return known and all(v in fixed for v in op.operands[:-1])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -15,7 +16,7 @@ from unit.codegen.harness import Make
 
 from heald.artifact import FaultKind, Lanes
 from heald.interp import ArrayView
-from heald.ir import Kernel
+from heald.ir import Kernel, walk
 from heald.passes import NORMAL, SCALAR_CPU, guard, run_pipeline
 from heald.passes.coarsen import coarsen
 from heald.passes.layout import assume_apart, assume_unit
@@ -208,3 +209,33 @@ def test_small_integers_of_several_elements(t: Scalar, kind: str) -> None:
         found = execute(warp_reduce(scalar), (1000,), [a, x], wide=warp_reduce(wide), grid=grid)
         assert found is not None
         compare(f"{grid}", interpret(scalar, (1000,), [a, x]), found, printed=False)
+
+
+ZEROS = (0.0, -0.0)
+
+
+@pytest.mark.parametrize("t", [f32, f64], ids=str)
+@pytest.mark.parametrize("kind", ["min", "max"])
+@pytest.mark.parametrize("start", [*ZEROS, 5.0, -5.0, np.nan])
+@pytest.mark.parametrize("beyond", [False, True])
+def test_extrema_of_floats(t: Scalar, kind: str, start: float, beyond: bool) -> None:
+    """Zeros keep the sign of the first, NaN changes nothing, and subnormals count."""
+    m = Make(a=Array(t, 1), x=Array(t, 1))
+    m.atomic(kind, m.a, m.const(i32, 0), m.load(m.x, m.tid()))
+    scalar, wide = map(warp_reduce, forms(m.done(), unit=True, apart=True, spacing=2))
+    marks = [op.attrs.get("warp") for k in (scalar, wide) for op in walk(k.body)]
+    assert marks.count(True) == 2
+    random = np.random.default_rng(1)
+    x, a = array(Array(t, 1), 300), array(Array(t, 1), 1)
+    for values in (ZEROS, (*ZEROS, np.nan), (2.0, np.nan), (*ZEROS, 1e-40, -1e-40), (np.nan,)):
+        x.leaf(0)[...] = random.choice(values, 300)
+        x.leaf(0)[0] = values[0]  # the first thread is the first of every layout
+        if beyond:  # of one thread
+            x.leaf(0)[101:103] = values[0] + 1.0, values[0] - 1.0
+        a.leaf(0)[...] = start
+        expected = interpret(scalar, (300,), [a, x])
+        for lanes, whole in product((False, True), repeat=2):
+            grid = Grid(4, lanes, whole_warps=whole)
+            found = execute(scalar, (300,), [a, x], wide=wide, grid=grid)
+            assert found is not None
+            compare(f"{values} {grid}", expected, found, printed=False)

@@ -37,8 +37,16 @@ def test_sums_of_floats_where_asked_for(t: Scalar, wanted: bool) -> None:
     assert marks(counter(t, "add"), floats=True) == [wanted]
 
 
+@pytest.mark.parametrize("t", [f32, f64], ids=str)
+@pytest.mark.parametrize("kind", ["min", "max"])
+def test_extrema_of_floats_need_not_be_asked_for(t: Scalar, kind: str) -> None:
+    assert marks(counter(t, kind)) == [True]
+
+
 @pytest.mark.parametrize(
-    ("t", "kind"), [(f32, "min"), (i8, "and"), (i8, "exch"), (i32, "exch")], ids=str
+    ("t", "kind"),
+    [(f16, "min"), (f32, "exch"), (i8, "and"), (i8, "exch"), (i32, "exch")],
+    ids=str,
 )
 def test_others_are_left_alone(t: Scalar, kind: str) -> None:
     assert marks(counter(t, kind), floats=True) == [False]

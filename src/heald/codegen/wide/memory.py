@@ -329,7 +329,11 @@ def _update_lanes(body: WideBody, op: Op, access: Access) -> None:
 
 
 def _update_singly(body: WideBody, op: Op, t: Scalar, places: Sequence[str]) -> None:
-    """Lane by lane, without a loop; no lane is left out."""
+    """Lane by lane, without a loop; no lane is left out.
+
+    The least or greatest float of lanes, found in their order, leaves what their updates in turn
+    would leave, zeros and NaN included.
+    """
     w = body.writer
     value, whole = body.vector(op.operands[-1]), scalar_type(t, body.width)
     w.width = 1
