@@ -20,7 +20,7 @@ _SLOW = 1.1
 
 
 def least_disturbed(
-    take: Callable[[], float], *, wanted: int = 60, rounds: int = 1200
+    take: Callable[[], float], *, wanted: int = 40, rounds: int = 800
 ) -> list[float]:
     """What ``take`` gives in those ``wanted`` of its ``rounds`` that were disturbed least.
 

@@ -42,7 +42,7 @@ def milliseconds(run: Callable[[], object], repeats: int = 10) -> float:
     return statistics.median(times)
 
 
-def submission(run: Callable[[], object], library: Any = wp, count: int = 200) -> float:
+def submission(run: Callable[[], object], library: Any = wp, count: int = 500) -> float:
     """Microseconds to give a launch to the GPU, in rounds that do not fill its queue.
 
     The median of the rounds that others on this machine disturb least.
