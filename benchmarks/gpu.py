@@ -16,6 +16,7 @@ import numpy as np
 
 import heald as wp
 from benchmarks import gpu_cold, gpu_kernels
+from benchmarks.cores import pace
 from benchmarks.figures import Figure
 from benchmarks.gpu_peers import Peers, driver_costs
 from benchmarks.gpu_timing import (
@@ -136,6 +137,7 @@ def launches(size: str, others: Others) -> Iterator[Figure]:
 
     yield reference("launch", "graph of 1000, CUDA C", "ms", by_cupy)
     yield from from_c(found)
+    yield most("launch", "1000 steps of a loop of Python", pace(), "us")
     for name, way, unit, _ in ways:
         yield reference("launch", f"{name}, warp-lang", unit, lambda: way(others.warp))  # noqa: B023
 

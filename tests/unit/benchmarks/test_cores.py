@@ -75,6 +75,11 @@ def test_rounds_on_busy_cores_do_not_count(machine: Machine) -> None:
     assert machine.kept[-1] == {0, 1, 2, 3, 4, 5}
 
 
+def test_the_pace_is_that_of_a_quiet_core(machine: Machine) -> None:
+    machine.kept.append({1, 5})
+    assert cores.pace() == pytest.approx(1.05 / cores._STEPS * 1e9)
+
+
 def test_where_threads_are_kept_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.delattr(os, "sched_setaffinity", raising=False)
