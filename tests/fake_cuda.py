@@ -7,11 +7,15 @@ import ctypes
 from typing import Any
 
 import numpy as np
+import pytest
 
 import heald as wp
+from heald.api import command, launch
 from heald.api.content_kernels import MOVES
 from heald.api.kernel import Kernel
+from heald.once import once
 from heald.runtime import byte_span
+from heald.runtime.cuda import devices, queue, streams
 from heald.runtime.cuda.devices import Gpu
 from heald.runtime.device import Device
 
@@ -117,3 +121,15 @@ def fake_gpu() -> tuple[Fake, Gpu]:
     """A driver, and the GPU that it has."""
     driver: Any = Fake()
     return driver, Gpu(driver, Device("cuda:0", "a GPU", "cuda"))
+
+
+def use_fake_gpu(monkeypatch: pytest.MonkeyPatch) -> tuple[Fake, Gpu]:
+    """The same, as the only GPU that there is."""
+    fake, gpu = fake_gpu()
+    discover = once(lambda: devices.Discovery((gpu,)))
+    discover()
+    for module in (devices, queue):
+        monkeypatch.setattr(module, "discover", discover)
+    for module in (streams, launch, command):
+        monkeypatch.setattr(module, "CHOSEN", streams.Chosen())
+    return fake, gpu

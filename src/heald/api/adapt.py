@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heald.api.array import array
+from heald.api.dlpack import is_on_host
 from heald.api.foreign import is_on_gpu
 from heald.api.indexed import indexedarray
 from heald.api.scalars import Misfit, convert, describe
@@ -176,6 +177,14 @@ def _array_argument(
 ) -> Argument:
     if value is None and isinstance(pattern, Array):
         return Argument(pattern, (_empty(pattern),))
+    if device.is_cuda and is_on_host(value):
+        raise _refusal(
+            "H0704",
+            kernel,
+            name,
+            f"is in memory of the host, the launch is on '{device}'",
+            f"copy the {type(value).__name__} there: wp.array(x, device='{device}')",
+        )
     if isinstance(value, np.ndarray) or is_on_gpu(value):
         try:
             dtype = _wanted(pattern)[0] if is_on_gpu(value) else None
@@ -191,15 +200,23 @@ def _array_argument(
             kernel,
             name,
             f"is {expected}, not {describe(value)}",
-            "annotate it with wp.indexedarray(dtype=...), or pass x.contiguous()"
-            if isinstance(value, indexedarray)
-            else "make one with wp.array(...) or wp.zeros(...)",
+            _array_instead(value, device),
         )
     _check_kind(kernel, name, *_wanted(pattern), value)
     t = Array(value.element_type, value.ndim)
     if is_generic(pattern) and not match_pattern(pattern, t, {}):
         raise _refusal("H0702", kernel, name, f"takes {pattern!r}, not {spell(t)}")
     return Argument(t, (_descriptor(kernel, name, t, value, device),))
+
+
+def _array_instead(value: Any, device: Device) -> str:
+    """What to pass where an array is taken."""
+    if isinstance(value, indexedarray):
+        return "annotate it with wp.indexedarray(dtype=...), or pass x.contiguous()"
+    if is_on_host(value):
+        return "take it as an array, without a copy: wp.from_dlpack(x)"
+    where = f", device='{device}'" if device.is_cuda else ""
+    return f"make one with wp.array(...{where}) or wp.zeros(...{where})"
 
 
 def _indexed_argument(

@@ -106,7 +106,8 @@ class array(ArrayMemory):  # noqa: N801 - the name that users know
 
     Raises:
         TypingError: data or dtype is of a wrong type, or numbers do not fit (H0207, H0712).
-        LaunchError: a shape that cannot be (H0711).
+        LaunchError: a shape that cannot be (H0711), or memory of another device that is to be
+            shared (H0704).
         DeviceError: unknown device, or not enough memory (H0801, H0802).
     """
 
@@ -473,9 +474,9 @@ def _from_data(
         made._put(made.carriers(fresh=True), given.values)
         return made
     if device.is_cuda:
-        raise TypingError(
+        raise LaunchError(
             Diagnostic(
-                "H0712",
+                "H0704",
                 f"memory of the host cannot be shared with '{device}'",
                 hint=f"copy it there: wp.array(data, device='{device}')",
             )

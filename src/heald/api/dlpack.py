@@ -114,6 +114,19 @@ def _export_from_gpu(
     return make_capsule(memory, stream, max_version)
 
 
+def is_on_host(data: Any) -> bool:
+    """Does a numpy array, or a tensor of another library, say that it lies in memory of the
+    host?"""
+    ask = getattr(type(data), "__dlpack_device__", None)
+    if ask is None or isinstance(data, array):
+        return False
+    try:
+        kind, _ = ask(data)
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+        return False  # whoever asks says then what is wrong with it
+    return kind in _HOST_KINDS
+
+
 class _Handed:
     """Hands a capsule to numpy."""
 

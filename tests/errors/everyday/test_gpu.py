@@ -6,15 +6,23 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from errors.everyday.checks import refused
+from fake_cuda import Fake, use_fake_gpu
 from unit.runtime.test_cuda import start
 
 import heald as wp
 
 GPU = "cuda:0"
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    """A driver of one GPU that is there, for what needs no kernels."""
+    return use_fake_gpu(monkeypatch)[0]
 
 
 @wp.kernel
@@ -82,11 +90,48 @@ def test_the_host_in_the_middle_of_a_capture() -> None:
         a.numpy()
 
 
+class HostTensor:
+    """What another library keeps in memory of the host."""
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return np.zeros(4, np.float32).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize("given", [np.zeros(4, np.float32), np.zeros(4), HostTensor()], ids=type)
+def test_data_of_the_host_where_an_array_of_the_gpu_is_needed(given: Any) -> None:
+    out = wp.zeros(3, device=GPU)
+    with refused("H0704", "'a'", "host", "'cuda:0'", remedy="wp.array(x, device='cuda:0')"):
+        wp.launch(shifted, dim=3, inputs=[given, out], device=GPU)
+    with refused("H0704", "host", "'cuda:0'", remedy="device='cuda:0'"):
+        wp.array(np.zeros(4, np.float32), device=GPU, copy=False)
+
+
+def test_data_of_the_host_for_the_cpu() -> None:
+    """A numpy array is taken as it is."""
+    out = wp.zeros(3)
+    wp.launch(shifted, dim=3, inputs=[np.arange(4, dtype=np.float32), out])
+    assert out.list() == [1.0, 2.0, 3.0]
+    with refused("H0702", "'a'", "HostTensor", remedy="wp.from_dlpack(x)"):
+        wp.launch(shifted, dim=3, inputs=[HostTensor(), out])
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_list_where_an_array_of_the_gpu_is_needed() -> None:
+    with refused("H0702", "list", remedy="wp.array(..., device='cuda:0')"):
+        wp.launch(shifted, dim=3, inputs=[[1.0], wp.zeros(3, device=GPU)], device=GPU)
+
+
 @pytest.mark.gpu
 def test_a_host_tensor_where_one_of_the_gpu_is_needed() -> None:
     torch = pytest.importorskip("torch")
-    out, a = wp.zeros(3, device=GPU), wp.from_torch(torch.zeros(4))
+    out, a = wp.zeros(3, device=GPU), torch.zeros(4)
     with refused("H0704", "lives on 'cpu'", remedy=".to('cuda:0')"):
+        wp.launch(shifted, dim=3, inputs=[wp.from_torch(a), out], device=GPU)
+    with refused("H0704", "host", remedy="wp.array(x, device='cuda:0')"):
         wp.launch(shifted, dim=3, inputs=[a, out], device=GPU)
 
 

@@ -11,23 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 from elements import ELEMENTS, sample
-from fake_cuda import BASE, Fake, fake_gpu
+from fake_cuda import BASE, Fake, use_fake_gpu
 
 import heald as wp
-from heald.api import command, foreign, launch, moving
+from heald.api import foreign, launch, moving
 from heald.diagnostics import HealdError
 from heald.runtime import cuda
-from heald.runtime.cuda import devices, streams
-from heald.runtime.cuda.devices import Discovery
+from heald.runtime.cuda import devices
 from heald.types import Struct
 
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Fake:
-    fake, gpu = fake_gpu()
-    monkeypatch.setattr(devices, "discover", lambda: Discovery((gpu,)))
-    for module in (streams, launch, command):
-        monkeypatch.setattr(module, "CHOSEN", streams.Chosen())
+    fake, _ = use_fake_gpu(monkeypatch)
     monkeypatch.setattr(moving, "launch", fake.move)
     return fake
 
@@ -175,7 +171,7 @@ def test_what_other_libraries_see(driver: Fake) -> None:
 def test_memory_of_the_host_is_not_shared(driver: Fake) -> None:
     with pytest.raises(HealdError, match="cannot be shared with 'cuda:0'") as caught:
         wp.array(np.zeros(3, np.float32), device="cuda:0", copy=False)
-    assert caught.value.codes == ("H0712",)
+    assert caught.value.codes == ("H0704",)
 
 
 def test_tensors_of_dlpack_go_there_and_back(driver: Fake) -> None:
