@@ -31,6 +31,12 @@ from heald.runtime.cuda import (
 )
 
 
+def at_once(error: KernelFault) -> str:
+    """What an error of a GPU says, without that it comes late: that of a CPU says the same."""
+    lines = str(error).splitlines()
+    return "\n".join(x for x in lines if "an earlier launch" not in x and "VERIFY_CUDA" not in x)
+
+
 class Witness:
     """Keeps what a launch left behind besides memory."""
 

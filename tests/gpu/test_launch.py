@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gpu.support import at_once
 from rich.console import Console
 
 import heald as wp
@@ -134,7 +135,7 @@ def outcome(kernel: Any, dim: Any, inputs: Any, device: str) -> tuple[str, list[
         wp.launch(kernel, dim=dim, inputs=given, device=device)
         wp.synchronize(device)
     except KernelFault as error:
-        text = f"{type(error).__name__} {error}"
+        text = f"{type(error).__name__} {at_once(error)}"
     return text, [x.numpy().tolist() for x in given if isinstance(x, wp.array)]
 
 
@@ -253,7 +254,7 @@ def test_indexed_arrays_are_guarded_as_on_a_cpu(
             wp.launch(kernel, dim=dim, inputs=inputs, device=device)
             wp.synchronize(device)
         except OutOfBoundsError as error:
-            message = str(error)
+            message = at_once(error)
         assert message
         told.append((message, data.list()))
     assert told[0] == told[1]

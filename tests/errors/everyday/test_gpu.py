@@ -13,8 +13,11 @@ import pytest
 from errors.everyday.checks import refused
 from fake_cuda import Fake, use_fake_gpu
 from unit.runtime.test_cuda import start
+from unit.runtime.test_queue import fault
 
 import heald as wp
+from heald.driver.gpu import Told
+from heald.runtime.cuda.queue import queue_of, register
 
 GPU = "cuda:0"
 
@@ -49,12 +52,56 @@ def test_a_stream_of_the_cpu() -> None:
         wp.Stream("cpu")
 
 
+def fail() -> None:
+    """What thread 2 of a launch of ``shifted`` leaves when it has failed."""
+    shifted.prepare()
+    variant, *_ = shifted.program(shifted.concrete_types()).compiled().values()
+    sites = variant.artifact.sites
+    queue = queue_of(wp.get_stream(GPU))
+    number = queue.note(register(Told("shifted", sites, {})), (3,))
+    fault(queue, number, 2, op=next(op for op, site in sites.items() if site.subject == "a"))
+
+
+LATER = {
+    "synchronize": lambda a: wp.synchronize(),
+    "one stream": lambda a: wp.synchronize(wp.get_stream(GPU)),
+    "numpy": lambda a: a.numpy(),
+    "another call": lambda a: a.fill_(1.0),
+}
+
+
+@pytest.mark.parametrize("way", LATER)
+def test_a_fault_is_told_to_be_of_an_earlier_launch(fake: Fake, way: str) -> None:
+    a = wp.zeros(3, device=GPU)
+    fail()
+    said = "outside 'a'", "thread 2 of kernel", "out[i] = a[i + 1]", "earlier launch"
+    with refused("H0401", *said, remedy="wp.config.verify_cuda = True (HEALD_VERIFY_CUDA=1)"):
+        LATER[way](a)
+
+
+def test_launches_that_are_waited_for_fail_themselves(
+    fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As all do on a CPU."""
+    with pytest.raises(wp.OutOfBoundsError) as here:
+        wp.launch(shifted, dim=3, inputs=[wp.zeros(3), wp.zeros(3)])
+    monkeypatch.setattr(wp.config, "verify_cuda", True)
+    fail()
+    with pytest.raises(wp.OutOfBoundsError) as there:
+        wp.synchronize()
+    for caught in (here, there):
+        assert "earlier" not in str(caught.value)
+        assert "VERIFY_CUDA" not in str(caught.value)
+
+
 @pytest.mark.gpu
 def test_a_launch_that_failed_before_a_synchronise(capsys: pytest.CaptureFixture[str]) -> None:
     """What it has printed comes first."""
     a, out = wp.zeros(3, device=GPU), wp.zeros(3, device=GPU)
     wp.launch(shifted, dim=3, inputs=[a, out], device=GPU)
-    with pytest.raises(wp.OutOfBoundsError, match=r"index 3 outside 'a'.*thread 2 of kernel"):
+    with refused(
+        "H0401", "index 3 outside 'a'", "thread 2 of kernel", remedy="HEALD_VERIFY_CUDA=1"
+    ):
         wp.synchronize()
     assert capsys.readouterr().out.count("thread 2") == 1
 
@@ -73,6 +120,7 @@ def test_a_stream_that_nobody_waits_for(tmp_path: Path) -> None:
         [sys.executable, str(file)], env=environment, capture_output=True, text=True, check=True
     )
     assert "nobody waited for a launch that failed" in done.stderr
+    assert "HEALD_VERIFY_CUDA=1" in done.stderr
     assert "thread 2 of kernel 'k'" in done.stderr
 
 

@@ -14,6 +14,7 @@ import pytest
 from fake_cuda import BASE, fake_gpu
 
 from heald.artifact import Fault, FaultKind, PrintFormat, abi
+from heald.config import config
 from heald.diagnostics import Diagnostic, KernelFault
 from heald.runtime import PrintOutput
 from heald.runtime.cuda import launch_cuda, streams
@@ -36,9 +37,11 @@ class Told:
         self.shown += [(r.thread, *r.values) for r in printed.records]
 
 
-def fault(queue: Queue, number: int, thread: int, *, others: int = 0, last: int = 0) -> None:
+def fault(
+    queue: Queue, number: int, thread: int, *, others: int = 0, last: int = 0, op: int = 5
+) -> None:
     """What a kernel does: the record of launch ``number``, and the word for the host."""
-    key = thread << abi.FAULT_THREAD_SHIFT | 5 << abi.FAULT_KIND_BITS | FaultKind.BOUNDS
+    key = thread << abi.FAULT_THREAD_SHIFT | op << abi.FAULT_KIND_BITS | FaultKind.BOUNDS
     key = key if number else abi.NO_THREAD
     place = queue.faults - BASE
     ctypes.memmove(place, struct.pack("<6q", key, 3, 1, number, last, others), 48)
@@ -254,3 +257,21 @@ def test_prints_are_not_read_while_another_thread_launches(
     launch_cuda(stream, code, kernel, source, b"", (32,), 32)
     other.join()
     assert told.shown == [(3, 33)]
+
+
+def test_a_fault_says_that_its_launch_was_an_earlier_one(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A graph fails as a whole, whether launches are waited for or not."""
+    _, gpu = fake_gpu()
+    source = register(Told("one"))
+    for verify in (False, True):
+        monkeypatch.setattr(config, "verify_cuda", verify)
+        for q in (queue, Queue(gpu, None)):
+            fault(q, q.note(source, (9,)), 1)
+            with pytest.raises(KernelFault) as caught:
+                deliver([q])
+            text, in_graph = str(caught.value), q is not queue
+            assert ("earlier launch" in text) == (in_graph or not verify)
+            assert ("every launch waits" in text) == (not in_graph and not verify)
+            assert ("launched without the graph" in text) == in_graph

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heald.artifact import Fault, FaultKind, PrintFormat, abi
+from heald.config import config
 from heald.diagnostics import DeviceError, Diagnostic, KernelFault, Note
 from heald.runtime.cuda.devices import Gpu, discover, gpu_of
 from heald.runtime.cuda.memory import Bytes, release_pinned
@@ -42,6 +43,10 @@ _NO_FAULT = struct.pack("<5q", abi.NO_THREAD, 0, 0, 0, 0)
 _LOG = struct.Struct("<7q")
 _PORTABLE_AND_MAPPED, _FLAG_SIZE = 3, 8
 _LAST_NUMBER = (1 << 32) - 1
+_EARLIER = "this is of an earlier launch: launches on a GPU do not wait for their threads"
+_SWITCH = "wp.config.verify_cuda = True (HEALD_VERIFY_CUDA=1)"
+_STOP_THERE = f"with {_SWITCH} every launch waits and raises its own faults"
+_STOP_IN_GRAPH = f"launched without the graph and with {_SWITCH}, it waits and raises this itself"
 
 
 class Source(Protocol):
@@ -284,8 +289,7 @@ class Queue:
         if launch is None:
             return KernelFault(f"a launch long ago has failed: {fault}")
         source, dims = launch
-        error = _SOURCES[source].error(fault, dims)
-        return with_notes(error, notes)
+        return as_past(_SOURCES[source].error(fault, dims), notes, in_graph=self._kept is not None)
 
     def _launch(self, number: int) -> tuple[int, tuple[int, ...]] | None:
         if self._kept is not None:
@@ -315,11 +319,16 @@ class Queue:
         return {} if launch is None else _SOURCES[launch[0]].formats
 
 
-def with_notes(error: KernelFault, notes: Sequence[Note]) -> KernelFault:
-    """The same error with more notes."""
-    if not notes:
+def as_past(error: KernelFault, notes: Sequence[Note], *, in_graph: bool) -> KernelFault:
+    """The same error with more notes, which says that it is of an earlier launch and how to stop
+    at that, unless launches are waited for; graphs never are."""
+    if not error.diagnostics:
         return error
     first, *rest = error.diagnostics
+    if in_graph or not config.verify_cuda:
+        notes = (*notes, Note(_EARLIER))
+        way = _STOP_IN_GRAPH if in_graph else _STOP_THERE
+        first = replace(first, hint=f"{first.hint}; {way}" if first.hint else way)
     return type(error)(replace(first, notes=(*first.notes, *notes)), *rest)
 
 
