@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +21,13 @@ from unit.runtime.test_cuda import start
 from unit.runtime.test_queue import fault
 
 import heald as wp
+from heald.cli import doctor_checks
+from heald.diagnostics import DeviceError, Diagnostic
+from heald.driver import launch_hints
 from heald.driver.gpu import Told
+from heald.runtime.cuda import assembler, jit_link
+from heald.runtime.cuda.assembler import taking_turns
+from heald.runtime.cuda.jit_link import find_jit_link
 from heald.runtime.cuda.queue import queue_of, register
 
 GPU = "cuda:0"
@@ -50,6 +61,12 @@ def test_pinned_memory_without_a_gpu() -> None:
 def test_a_stream_of_the_cpu() -> None:
     with refused("H0805", "'cpu' is no GPU", remedy="cuda:0"):
         wp.Stream("cpu")
+
+
+@wp.kernel
+def quiet(a: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = a[i + 1]
 
 
 def fail() -> None:
@@ -194,12 +211,113 @@ def test_a_tensor_with_gaps_and_on_another_stream() -> None:
     np.testing.assert_array_equal(a.numpy(), [1.0, 5.0, 9.0])
 
 
+@pytest.mark.parametrize(
+    ("wanted", "remedy"),
+    [(1 << 31, "in pieces: make large arrays first"), (1 << 32, "smaller"), (1 << 20, "smaller")],
+)
+def test_memory_of_a_gpu_in_pieces(
+    wanted: int, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pool that holds 5 GiB, 3 of them in use, on a GPU that has 1 GiB more."""
+    fake, gpu = use_fake_gpu(monkeypatch)
+
+    def full(*_: object) -> None:
+        raise DeviceError(Diagnostic("H0802", "the driver says so"))
+
+    def pool(_: object, which: Any, place: Any) -> None:
+        place._obj.value = {5: 5 << 30, 7: 3 << 30}[which.value]
+
+    def free(place: Any, _: object) -> None:
+        place._obj.value = 1 << 30
+
+    gpu.has_pools = gpu.uses_pool = True
+    for name, does in {
+        "cuMemAllocAsync": full,
+        "cuMemPoolGetAttribute": pool,
+        "cuMemGetInfo_v2": free,
+    }.items():
+        monkeypatch.setattr(fake, name, does, raising=False)
+    said = "1,073,741,824 bytes are free", "holds 5,368,709,120", "3,221,225,472 are in use by"
+    with refused("H0802", *said, "2,147,483,648 are not", remedy=remedy):
+        wp.empty(wanted, dtype=wp.int8, device=GPU)
+
+
 @pytest.mark.gpu
 def test_out_of_memory_of_a_gpu() -> None:
     keep = wp.zeros(1000, device=GPU)
     with refused("H0802", "on 'cuda:0'", "bytes are free", remedy="memory pool of this process"):
         wp.zeros(1 << 42, dtype=wp.int8, device=GPU)
+    with refused("H0802", remedy="smaller arrays"):
+        wp.zeros(1 << 42, dtype=wp.int8, device=GPU)
     assert keep.numpy().sum() == 0
+
+
+def test_nvjitlink_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver makes the code, and ``heald doctor`` says so."""
+
+    def missing(place: str) -> ctypes.CDLL:
+        raise OSError(place)
+
+    find = find_jit_link.__wrapped__
+    monkeypatch.setattr(jit_link, "_open", missing)
+    assert find(13000) is None
+    fake, gpu = use_fake_gpu(monkeypatch)
+    monkeypatch.setattr(fake, "version", 13000, raising=False)
+    monkeypatch.setattr(assembler, "find_jit_link", find)
+    monkeypatch.setattr(assembler, "_by_driver", lambda _, ptx: b"code of " + ptx)
+    with taking_turns(Lock()):
+        assert assembler.assemble_on(gpu, b"this", "sm_90") == b"code of this"
+    monkeypatch.setattr(doctor_checks, "find_jit_link", find)
+    (found,) = [c for c in doctor_checks._assemblers(13000) if c.name == "nvJitLink"]
+    assert "the driver does its work" in found.value
+    assert "pip install nvidia-nvjitlink" in found.value
+
+
+@pytest.fixture
+def hints() -> Iterator[None]:
+    wp.config.hints = True
+    yield
+    wp.config.hints = False
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_storm_of_small_launches_on_a_gpu() -> None:
+    shifted.prepare()
+    program, device = shifted.program(shifted.concrete_types()), wp.get_device(GPU)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2000):
+            with launch_hints((4,), (), device, 1) as programs:
+                programs.append(program)
+    (hint,) = [str(w.message) for w in caught]
+    assert "H1001" in hint
+    assert "capture them in a graph (wp.ScopedCapture)" in hint
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("hints")
+def test_a_storm_of_small_launches_on_a_real_gpu() -> None:
+    a, out = wp.zeros(5, device=GPU), wp.zeros(4, device=GPU)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(1100):
+            wp.launch(quiet, dim=4, inputs=[a, out], device=GPU)
+    (hint,) = [str(w.message) for w in caught if "H1001" in str(w.message)]
+    assert "wp.ScopedCapture" in hint
+
+
+@pytest.mark.parametrize("stream", [77, None])
+def test_memory_with_gaps_and_of_another_stream(fake: Fake, stream: int | None) -> None:
+    """Neither is a mistake: the strides are taken as they are, and the work that the stream of
+    the other library has is waited for.  One that names no stream says that it is done."""
+    data = np.arange(12, dtype=np.float32).reshape(3, 4)
+    theirs, marked = wp.array(data, device=GPU)[:, 1], []
+    fake.cuEventRecord = lambda _, on: marked.append(on.value)  # type: ignore[attr-defined]
+    said = {**theirs.__cuda_array_interface__, "stream": stream}
+    a = wp.array(SimpleNamespace(__cuda_array_interface__=said), device=GPU, copy=False)
+    assert (a.ptr, a.strides) == (theirs.ptr, (16,))
+    assert (77 in marked) == (stream == 77)
+    assert a.list() == [1.0, 5.0, 9.0]
 
 
 @pytest.mark.gpu

@@ -48,3 +48,14 @@ def test_memory_of_others_is_freed_once() -> None:
     del view
     gc.collect()
     assert freed == [(given.ctypes.data, 16)]
+
+
+def test_each_array_over_an_address_frees_it_once() -> None:
+    """Two of them free it twice: what nobody can know."""
+    freed = []
+    given = np.zeros(4, np.float32)
+    over = {"ptr": given.ctypes.data, "shape": 4, "dtype": float}
+    both = [wp.array(**over, deleter=lambda ptr, nbytes: freed.append(ptr)) for _ in range(2)]
+    del both
+    gc.collect()
+    assert freed == [given.ctypes.data] * 2

@@ -23,7 +23,7 @@ from heald.runtime.device import Device, get_device
 from heald.runtime.memory import MAX_BYTES
 
 Bytes = npt.NDArray[np.uint8]
-_THRESHOLD, _REUSE_INTERNAL, _USED, _USED_HIGH = 4, 3, 7, 8
+_THRESHOLD, _REUSE_INTERNAL, _RESERVED, _USED, _USED_HIGH = 4, 3, 5, 7, 8
 _KEPT = 1 << 30
 """Bytes that a pool keeps by default when all its memory is free."""
 _PORTABLE_AND_MAPPED = 3
@@ -154,29 +154,28 @@ def allocate(device: Device, nbytes: int) -> DeviceMemory:
     except DeviceError as error:
         if error.codes != ("H0802",):
             raise
-        raise DeviceError(
-            Diagnostic(
-                "H0802",
-                f"cannot allocate {nbytes:,} bytes on '{device}' ({device.name}, "
-                f"{gpu.memory:,} bytes in all)",
-                notes=(
-                    *_memory_table(gpu),
-                    Note("memory is freed when no array or view refers to it"),
-                ),
-            )
-        ) from None
+        raise DeviceError(_out_of_memory(gpu, nbytes)) from None
 
 
-def _memory_table(gpu: Gpu) -> list[Note]:
-    """Who has the memory of a GPU."""
+def _out_of_memory(gpu: Gpu, nbytes: int) -> Diagnostic:
+    """Who has the memory of a GPU, where there is not enough of it, and what to do."""
     free = gpu.free_memory
     notes = [Note(f"{free:,} bytes are free, {gpu.memory - free:,} in use by all processes")]
+    hint = "use smaller arrays or elements, or let go of arrays that are no longer needed"
     if gpu.has_pools:
-        used = mempool_number(gpu, _USED)
+        reserved, used = mempool_number(gpu, _RESERVED), mempool_number(gpu, _USED)
         notes.append(
-            Note(f"{used:,} bytes are in use by arrays of the memory pool of this process")
+            Note(
+                f"the memory pool of this process holds {reserved:,} bytes: {used:,} are in use by "
+                f"arrays, {max(0, reserved - used):,} are not"
+            )
         )
-    return notes
+        if free < nbytes <= free + reserved - used and not gpu.captures:
+            hint = "there are enough bytes, but in pieces: make large arrays first, and keep them"
+    notes.append(Note("memory is freed when no array or view refers to it"))
+    message = f"cannot allocate {nbytes:,} bytes on '{gpu.device}' ({gpu.device.name}, "
+    message += f"{gpu.memory:,} bytes in all)"
+    return Diagnostic("H0802", message, notes=tuple(notes), hint=hint)
 
 
 # ------------------------------------------------------------------------------------------- pools
