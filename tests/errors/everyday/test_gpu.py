@@ -69,6 +69,14 @@ def quiet(a: wp.array(dtype=float), out: wp.array(dtype=float)):
     out[i] = a[i + 1]
 
 
+@wp.kernel
+def count_to(a: wp.array(dtype=int), value: int, steps: int):
+    x = wp.uint32(1)
+    for _ in range(steps):
+        x = x * wp.uint32(1664525) + wp.uint32(1013904223)
+    a[0] = value + wp.where(x == wp.uint32(7), 1, 0)  # it is not
+
+
 def fail() -> None:
     """What thread 2 of a launch of ``shifted`` leaves when it has failed."""
     shifted.prepare()
@@ -139,6 +147,53 @@ def test_a_stream_that_nobody_waits_for(tmp_path: Path) -> None:
     assert "nobody waited for a launch that failed" in done.stderr
     assert "HEALD_VERIFY_CUDA=1" in done.stderr
     assert "thread 2 of kernel 'k'" in done.stderr
+
+
+READS = {"numpy": lambda a: a.numpy(), "element": lambda a: a[0], "list": lambda a: a.list()}
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("way", ["nothing", "wait_stream", "synchronize_stream", "ScopedStream"])
+def test_a_stream_that_is_not_waited_for_before_its_results_are_read(
+    fake: Fake, way: str, read: str
+) -> None:
+    """A read waits for its own stream, and for another one only where it is told to."""
+    a, side, current = wp.zeros(3, device=GPU), wp.Stream(GPU), wp.get_stream(GPU)
+    waited: set[int] = set()
+    events: dict[int, int] = {}
+    told: Any = fake
+    told.cuEventRecord = lambda event, on: events.update({event.value: on.value})
+    told.cuStreamSynchronize = lambda stream: waited.add(stream.value)
+    told.cuStreamWaitEvent = lambda stream, event, _: (
+        waited.add(events[event.value]) if stream.value == current.cuda_stream else None
+    )
+    match way:
+        case "wait_stream":
+            wp.wait_stream(side)
+        case "synchronize_stream":
+            wp.synchronize_stream(side)
+    with wp.ScopedStream(side if way == "ScopedStream" else None, sync_enter=False):
+        READS[read](a)
+    assert (side.cuda_stream in waited) == (way != "nothing")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("way", ["wait_stream", "synchronize_stream", "ScopedStream"])
+def test_results_of_a_stream_that_is_waited_for(way: str) -> None:
+    a, side = wp.zeros(1, dtype=int, device=GPU), wp.Stream(GPU)
+    wp.synchronize()
+    for turn in range(1, 4):
+        wp.launch(count_to, dim=1, inputs=[a, turn, 1 << 20], stream=side)
+        match way:
+            case "ScopedStream":
+                with wp.ScopedStream(side):
+                    assert a.list() == [turn]
+            case "wait_stream":
+                wp.wait_stream(side)
+                assert a[0] == turn
+            case _:
+                wp.synchronize_stream(side)
+                assert a.numpy() == [turn]
 
 
 @pytest.mark.gpu

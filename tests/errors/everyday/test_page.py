@@ -17,6 +17,9 @@ ROWS = re.findall(
 WITHOUT_CODE = {
     "memory is used after it was freed": "test_nothing_is_used_after_it_was_freed",
     "memory is freed twice": "test_each_array_over_an_address_frees_it_once",
+    "a stream is not waited for before its results are read": (
+        "test_a_stream_that_is_not_waited_for_before_its_results_are_read"
+    ),
     "a tensor with gaps": "test_memory_with_gaps_and_of_another_stream",
     "a tensor of another stream": "test_memory_with_gaps_and_of_another_stream",
     "nvJitLink is not found": "test_nvjitlink_is_not_found",
