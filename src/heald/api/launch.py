@@ -16,7 +16,7 @@ from heald.api.kernel import Kernel
 from heald.api.scalars import describe
 from heald.config import config
 from heald.diagnostics import DeviceError, Diagnostic, HealdError, LaunchError
-from heald.driver import Entry, launch_hints
+from heald.driver import Entry, hint_at_dim, launch_hints
 from heald.runtime import (
     CURRENT,
     Device,
@@ -208,7 +208,10 @@ def _launch(
     given = [*_listed(inputs, "inputs"), *_listed(outputs, "outputs")]
     arguments = adapt_arguments(kernel, given, where)
     if record_cmd:
-        return Launch(kernel, dims, arguments, where, threads, stream)
+        command = Launch(kernel, dims, arguments, where, threads, stream)
+        if config.hints:
+            hint_at_dim(command.recorded()[0], dims, arguments, threads)
+        return command
     with launch_hints(dims, arguments, where, threads) if config.hints else nullcontext() as noted:
         program = find_program(kernel, arguments, dims, where)
         try:

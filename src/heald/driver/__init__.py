@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from heald.driver.files import write_whole
     from heald.driver.gpu import misaligned
-    from heald.driver.hints import launch_hints
+    from heald.driver.hints import hint_at_dim, launch_hints
     from heald.driver.program import Program
     from heald.driver.specialise import (
         compile_call,
@@ -57,6 +57,7 @@ __all__ = [
     "dump",
     "entry_of",
     "fixed_replay_of",
+    "hint_at_dim",
     "is_pinned",
     "launch_hints",
     "look_up",
@@ -82,7 +83,7 @@ __getattr__ = lazy_names(
         "entries": "Entry HostClasses Pack entry_of fixed_replay_of replay_of",
         "files": "write_whole",
         "gpu": "misaligned",
-        "hints": "launch_hints",
+        "hints": "hint_at_dim launch_hints",
         "program": "Program",
         "specialise": "compile_call compile_program resolve result_types warm_up",
         "tracing": "report_changes",

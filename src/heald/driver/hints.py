@@ -12,6 +12,8 @@ from weakref import WeakKeyDictionary
 
 from heald.diagnostics import Diagnostic, Hint
 from heald.driver.arguments import Argument, ArrayArgument, thread_count
+from heald.passes.array_roots import Root
+from heald.passes.thread_elements import arrays_by_thread
 from heald.runtime import PARALLEL_WORK, Device
 
 if TYPE_CHECKING:
@@ -20,8 +22,13 @@ if TYPE_CHECKING:
 MANY = 1000
 """Launches of one kernel, each shorter than it takes to wake a second core."""
 
+MANY_BLOCKS = 16
+"""Blocks of elements that are too many for a launch of one block: programs may well use the first
+elements only of somewhat longer arrays."""
+
 _INSIDE = (__name__.partition(".")[0], "contextlib")
 _making = local()
+_by_thread: WeakKeyDictionary[Program, frozenset[Root]] = WeakKeyDictionary()
 _small: WeakKeyDictionary[Program, int] = WeakKeyDictionary()
 
 
@@ -47,8 +54,7 @@ def launch_hints(
     for program in programs:
         if seconds:
             _give(_made_late(program, seconds))
-        if block_dim > 1 and len(dims) == 1 and _counts_blocks(dims[0], arguments, block_dim):
-            _give(_blocks(program, dims[0], block_dim))
+        hint_at_dim(program, dims, arguments, block_dim)
         if _is_small(program, dims, device):
             _small[program] = _small.get(program, 0) + 1
             if _small[program] == MANY:
@@ -59,12 +65,33 @@ def _is_small(program: Program, dims: Sequence[int], device: Device) -> bool:
     return not device.is_sim and program.work * thread_count(dims) < PARALLEL_WORK
 
 
-def _counts_blocks(extent: int, arguments: Sequence[Argument], block_dim: int) -> bool:
-    """Is the launch as many threads as the longest array has blocks of elements?"""
-    lengths = [
-        leaf.shape[0] for a in arguments for leaf in a.leaves if isinstance(leaf, ArrayArgument)
-    ]
-    return extent > 1 and extent == -(-max(lengths, default=0) // block_dim)
+def hint_at_dim(
+    program: Program, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int
+) -> None:
+    """Say where a launch has as many threads as its arrays have blocks, or as one block has, while
+    each thread uses elements of its own only: a thread for each part of an array loops over it."""
+    if block_dim == 1 or len(dims) != 1 or dims[0] < 2:
+        return
+    (extent,) = dims
+    lengths = {
+        (n, leaf): array.shape[0]
+        for n, argument in enumerate(arguments)
+        for leaf, array in enumerate(argument.leaves)
+        if isinstance(array, ArrayArgument)
+    }
+    if not any(_is_few(extent, length, block_dim) for length in lengths.values()):
+        return  # as nearly always: the kernel need not be looked at
+    if program not in _by_thread:
+        _by_thread[program] = arrays_by_thread(program.wir)
+    shortest = min((lengths[root] for root in _by_thread[program] if root in lengths), default=0)
+    if _is_few(extent, shortest, block_dim):
+        _give(_too_few(program, extent, shortest, block_dim))
+
+
+def _is_few(extent: int, length: int, block_dim: int) -> bool:
+    return extent == -(-length // block_dim) or (
+        extent == block_dim and length >= MANY_BLOCKS * block_dim
+    )
 
 
 def _made_late(program: Program, seconds: float) -> Diagnostic:
@@ -76,13 +103,15 @@ def _made_late(program: Program, seconds: float) -> Diagnostic:
     )
 
 
-def _blocks(program: Program, extent: int, block_dim: int) -> Diagnostic:
-    return Diagnostic(
-        "H1003",
-        f"kernel '{program.name}' runs {extent} threads on arrays of {extent} blocks of "
-        f"{block_dim}",
-        hint="dim counts threads, not blocks: pass the number of elements",
-    )
+def _too_few(program: Program, extent: int, length: int, block_dim: int) -> Diagnostic:
+    where = f"arrays of {extent} blocks of {block_dim}"
+    hint = "dim counts threads, not blocks: pass the number of elements"
+    if extent != -(-length // block_dim):
+        where = f"arrays of {length:,} elements: one block"
+        hint = "dim counts all threads, not those of a block, which are block_dim: pass the number "
+        hint += "of elements"
+    message = f"kernel '{program.name}' runs {extent} threads on {where}"
+    return Diagnostic("H1003", message, hint=hint)
 
 
 def _storm(program: Program, device: Device) -> Diagnostic:

@@ -79,7 +79,7 @@ def find_own_updates(kernel: Kernel) -> frozenset[Op]:
     updates = [op for op in updates if op.name in ATOMICS]
     if not updates or not kernel.rank:
         return frozenset()
-    forms, roots = _Forms(kernel), array_roots(kernel)
+    forms, roots = Forms(kernel), array_roots(kernel)
     places: dict[Root, list[list[_Form] | None]] = {}
     for op in walk(kernel.body):
         if op.name == "store" or op.name in ATOMICS:
@@ -99,7 +99,7 @@ def find_own_updates(kernel: Kernel) -> frozenset[Op]:
 
 
 @dataclass(slots=True)
-class _Forms:
+class Forms:
     """Indices as sums of launch indices and of what all threads share."""
 
     kernel: Kernel
@@ -128,6 +128,18 @@ class _Forms:
             elif own:
                 return None
         return found if set(axes) >= set(range(self.kernel.rank)) else None
+
+    def is_at_thread(self, op: Op) -> bool:
+        """Is an access to an array parameter, on its first axis, at the first launch index, or at
+        one that lies a constant beside it?"""
+        form = self._form(op.operands[1]) if self._is_given(op.operands[0]) else None
+        if form is None or form.get(0) != 1:
+            return False
+        return all(key == 0 or self._is_constant(key) for key in form)
+
+    def _is_constant(self, key: _Key) -> bool:
+        maker = None if isinstance(key, int) else self._makers.get(key)
+        return maker is not None and maker.name == "const"
 
     def _is_given(self, array: Value) -> bool:
         """Is it a parameter, or a part of one?"""

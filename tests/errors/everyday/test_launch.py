@@ -71,6 +71,18 @@ def test_dim_taken_for_a_number_of_blocks() -> None:
     assert caught[0].filename == __file__
 
 
+@pytest.mark.usefixtures("hints")
+@pytest.mark.parametrize("record_cmd", [False, True])
+def test_dim_taken_for_the_size_of_a_block(record_cmd: bool) -> None:
+    fill.prepare()
+    a = wp.zeros(1 << 20, dtype=wp.float64)
+    with pytest.warns(
+        wp.Hint, match=r"H1003[\s\S]*one block[\s\S]*all threads, not those of"
+    ) as caught:
+        wp.launch(fill, dim=256, inputs=[a, 1.0], record_cmd=record_cmd)
+    assert caught[0].filename == __file__
+
+
 def test_block_too_large() -> None:
     a = wp.zeros(4, dtype=wp.float64)
     with refused("H0706", "block_dim", "2048", remedy="blocks of 256"):
