@@ -6,18 +6,18 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from threading import local
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from heald.diagnostics import Diagnostic, Hint
 from heald.driver.arguments import Argument, ArrayArgument, thread_count
-from heald.passes.array_roots import Root
-from heald.passes.thread_elements import arrays_by_thread
 from heald.runtime import PARALLEL_WORK, Device
 
 if TYPE_CHECKING:
     from heald.driver.program import Program
+    from heald.passes.array_roots import Root
 
 MANY = 1000
 """Launches of one kernel, each shorter than it takes to wake a second core."""
@@ -82,7 +82,8 @@ def hint_at_dim(
     if not any(_is_few(extent, length, block_dim) for length in lengths.values()):
         return  # as nearly always: the kernel need not be looked at
     if program not in _by_thread:
-        _by_thread[program] = arrays_by_thread(program.wir)
+        passes = import_module("heald.passes.thread_elements")  # which loads the compiler
+        _by_thread[program] = passes.arrays_by_thread(program.wir)
     shortest = min((lengths[root] for root in _by_thread[program] if root in lengths), default=0)
     if _is_few(extent, shortest, block_dim):
         _give(_too_few(program, extent, shortest, block_dim))
