@@ -103,7 +103,9 @@ def __getattr__(name: str) -> Any:
         value = importlib.import_module(f"heald.{name}")
     elif place is not None:
         home = "typing" if place == "typing" else f"heald.{place}"
-        value = getattr(importlib.import_module(home), _SPELLED.get(name, name))
+        module = importlib.import_module(home)
+        importlib.import_module("heald.api.edge").guard_public(_PLACES)
+        value = getattr(module, _SPELLED.get(name, name))
     else:
         value = importlib.import_module("heald.api.builtins").find_builtin(name)
         if value is None:

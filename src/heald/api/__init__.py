@@ -7,7 +7,9 @@ from typing import Any
 
 from heald import types
 from heald.api import values
+from heald.api.edge import guard
 
+guard(values.__name__, ("matrix", "quaternion", "transformation", "vector"))
 types.publish(
     matrix=values.matrix,
     quaternion=values.quaternion,

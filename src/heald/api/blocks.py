@@ -11,7 +11,7 @@ from heald.frontend import intrinsic
 @intrinsic("thread_index")
 def thread_index() -> int:
     """The number of this thread in its block, 0 to ``wp.block_dim() - 1``, int32."""
-    kernels_only("thread_index")
+    raise kernels_only("thread_index")
 
 
 @intrinsic("block_index")
@@ -20,14 +20,14 @@ def block_index() -> int:
 
     Blocks are linear: they take ``block_dim`` threads at a time, row-major over the launch.
     """
-    kernels_only("block_index")
+    raise kernels_only("block_index")
 
 
 @intrinsic("block_threads")
 def block_threads() -> int:
     """How many threads this block has, int32: ``wp.block_dim()``, in the last block of a launch
     perhaps fewer."""
-    kernels_only("block_threads")
+    raise kernels_only("block_threads")
 
 
 @intrinsic("shared_array")
@@ -44,7 +44,7 @@ def shared_array(shape: Any, dtype: Any, sync: str = "manual") -> Any:
     kernel has 48 KiB for all its shared arrays.  Between a write by one thread and a use by another
     stands a ``wp.block_sync()``.
     """
-    kernels_only("shared_array")
+    raise kernels_only("shared_array")
 
 
 @intrinsic("block_sync")
@@ -53,7 +53,7 @@ def block_sync() -> None:
 
     All threads of the block come to it, or none does.
     """
-    kernels_only("block_sync")
+    raise kernels_only("block_sync")
 
 
 @intrinsic("shuffle_idx")
@@ -63,25 +63,25 @@ def shuffle_idx(x: Any, lane: int) -> Any:
     A warp is 32 threads of a block that follow each other; a lane, 0 to 31, is a thread's place in
     it.  Lanes that do not run this call, because they are in another branch, are not there.
     """
-    kernels_only("shuffle_idx")
+    raise kernels_only("shuffle_idx")
 
 
 @intrinsic("shuffle_up")
 def shuffle_up(x: Any, delta: int) -> Any:
     """``x`` of the lane ``delta`` before this one, the own where that lane is not there."""
-    kernels_only("shuffle_up")
+    raise kernels_only("shuffle_up")
 
 
 @intrinsic("shuffle_down")
 def shuffle_down(x: Any, delta: int) -> Any:
     """``x`` of the lane ``delta`` behind this one, the own where that lane is not there."""
-    kernels_only("shuffle_down")
+    raise kernels_only("shuffle_down")
 
 
 @intrinsic("shuffle_xor")
 def shuffle_xor(x: Any, mask: int) -> Any:
     """``x`` of the lane whose number is this one's ``^ mask``, the own where it is not there."""
-    kernels_only("shuffle_xor")
+    raise kernels_only("shuffle_xor")
 
 
 @intrinsic("warp_map")
@@ -92,13 +92,13 @@ def warp_map(f: Any, *args: Any) -> Any:
     GPUs their mask is known to the code, as compute capability 7.0 and newer want it; elsewhere
     lanes run in step.  A function with barriers or shared arrays is refused.
     """
-    kernels_only("warp_map")
+    raise kernels_only("warp_map")
 
 
 @intrinsic("ballot")
 def ballot(condition: bool) -> int:
     """A uint32 with the bits of the lanes of this warp whose ``condition`` is true."""
-    kernels_only("ballot")
+    raise kernels_only("ballot")
 
 
 @intrinsic("any")
@@ -107,7 +107,7 @@ def any_(condition: bool, scope: str = "warp") -> bool:
 
     For a block it is a barrier too.
     """
-    kernels_only("any")
+    raise kernels_only("any")
 
 
 @intrinsic("all")
@@ -116,4 +116,4 @@ def all_(condition: bool, scope: str = "warp") -> bool:
 
     For a block it is a barrier too.
     """
-    kernels_only("all")
+    raise kernels_only("all")

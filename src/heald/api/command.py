@@ -10,7 +10,7 @@ from typing import Any
 
 from heald.api.adapt import adapt_argument, adapt_arguments, find_program
 from heald.api.contents import run_program
-from heald.api.edge import cut
+from heald.api.edge import cut, unguarded
 from heald.api.kernel import Kernel
 from heald.api.scalars import describe, integer_of
 from heald.config import config
@@ -111,6 +111,7 @@ class Launch:
         state = self._state
         return state.program, state.arguments
 
+    @unguarded
     def launch(self, stream: Stream | None = None) -> None:
         """Run every thread, and wait for it but on a GPU.
 

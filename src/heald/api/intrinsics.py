@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from heald.frontend import intrinsic
 _Value = TypeVar("_Value")
 
 
-def kernels_only(name: str) -> NoReturn:
-    """Refuse a call from the host."""
-    raise LaunchError(Diagnostic("H0713", f"wp.{name}() can be called in kernels only"))
+def kernels_only(name: str) -> LaunchError:
+    """The error of a call from the host."""
+    return LaunchError(Diagnostic("H0713", f"wp.{name}() can be called in kernels only"))
 
 
 @intrinsic("static")
@@ -49,38 +49,38 @@ def tid() -> Any:
 
     int32; int64 where a launch dim or an array extent reaches 2^31.
     """
-    kernels_only("tid")
+    raise kernels_only("tid")
 
 
 @intrinsic("block_dim")
 def block_dim() -> int:
     """Threads of a block, int32."""
-    kernels_only("block_dim")
+    raise kernels_only("block_dim")
 
 
 @intrinsic("printf")
 def printf(fmt: str, *args: Any) -> None:
     """C's printf with a literal format; lines come by thread, then by order within it."""
-    kernels_only("printf")
+    raise kernels_only("printf")
 
 
 @intrinsic("expect_eq")
 def expect_eq(a: Any, b: Any) -> None:
     """An assertion that ``a == b``; of composites, that all components are equal."""
-    kernels_only("expect_eq")
+    raise kernels_only("expect_eq")
 
 
 @intrinsic("expect_neq")
 def expect_neq(a: Any, b: Any) -> None:
     """An assertion that ``a != b``; of composites, that some component differs."""
-    kernels_only("expect_neq")
+    raise kernels_only("expect_neq")
 
 
 @intrinsic("expect_near")
 def expect_near(a: Any, b: Any, tolerance: Any = 1.0e-6) -> None:
     """An assertion that ``|a - b| <= tolerance`` (float32 or float64), component by component.  NaN
     fails."""
-    kernels_only("expect_near")
+    raise kernels_only("expect_near")
 
 
 @intrinsic("assume")
@@ -90,7 +90,7 @@ def assume(condition: bool) -> None:
     Proofs that need it are *proved under stated contracts*.  No code rests on it; with
     ``wp.config.check_contracts`` it is an assertion.
     """
-    kernels_only("assume")
+    raise kernels_only("assume")
 
 
 @intrinsic("requires")
@@ -101,7 +101,7 @@ def requires(condition: bool) -> None:
     ``wp.config.check_contracts`` a launch that breaks it is refused before it runs, where the
     condition speaks of sizes and by-value arguments only; elsewhere it is an assertion.
     """
-    kernels_only("requires")
+    raise kernels_only("requires")
 
 
 @intrinsic("ensures")
@@ -110,7 +110,7 @@ def ensures(condition: bool) -> None:
 
     No code rests on it; with ``wp.config.check_contracts`` it is an assertion.
     """
-    kernels_only("ensures")
+    raise kernels_only("ensures")
 
 
 @intrinsic("invariant")
@@ -120,55 +120,55 @@ def invariant(condition: bool) -> None:
     The prover shows it as :func:`ensures`, and uses it for what comes after where it holds on entry
     and every iteration keeps it.
     """
-    kernels_only("invariant")
+    raise kernels_only("invariant")
 
 
 @intrinsic("atomic_add")
 def atomic_add(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] += value`` atomically; gives the old value."""
-    kernels_only("atomic_add")
+    raise kernels_only("atomic_add")
 
 
 @intrinsic("atomic_sub")
 def atomic_sub(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] -= value`` atomically; gives the old value."""
-    kernels_only("atomic_sub")
+    raise kernels_only("atomic_sub")
 
 
 @intrinsic("atomic_min")
 def atomic_min(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] = min(array[i, ...], value)`` atomically; gives the old value."""
-    kernels_only("atomic_min")
+    raise kernels_only("atomic_min")
 
 
 @intrinsic("atomic_max")
 def atomic_max(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] = max(array[i, ...], value)`` atomically; gives the old value."""
-    kernels_only("atomic_max")
+    raise kernels_only("atomic_max")
 
 
 @intrinsic("atomic_and")
 def atomic_and(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] &= value`` atomically, on integers; gives the old value."""
-    kernels_only("atomic_and")
+    raise kernels_only("atomic_and")
 
 
 @intrinsic("atomic_or")
 def atomic_or(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] |= value`` atomically, on integers; gives the old value."""
-    kernels_only("atomic_or")
+    raise kernels_only("atomic_or")
 
 
 @intrinsic("atomic_xor")
 def atomic_xor(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] ^= value`` atomically, on integers; gives the old value."""
-    kernels_only("atomic_xor")
+    raise kernels_only("atomic_xor")
 
 
 @intrinsic("atomic_exch")
 def atomic_exch(array: Any, *indices_and_value: Any) -> Any:
     """``array[i, ...] = value`` atomically; gives the old value."""
-    kernels_only("atomic_exch")
+    raise kernels_only("atomic_exch")
 
 
 @intrinsic("atomic_cas")
@@ -178,4 +178,4 @@ def atomic_cas(array: Any, *indices_expected_and_value: Any) -> Any:
 
     ``wp.atomic_cas(array, i, ..., expected, value)``.
     """
-    kernels_only("atomic_cas")
+    raise kernels_only("atomic_cas")

@@ -240,7 +240,12 @@ class Kernel:
 
     @property
     def launch_condition(self) -> str:
-        """What must hold of a launch for the code without bounds guards, readably."""
+        """What must hold of a launch for the code without bounds guards, readably.
+
+        Raises:
+            CompileError: the kernel is outside the language.
+            LaunchError: it is generic, and was not launched yet (H0702).
+        """
         lines = [program.describe_condition() for program in self.programs()]
         return "\n".join(lines) or self.program(self.concrete_types()).describe_condition()
 

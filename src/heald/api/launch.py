@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 from heald.api.adapt import adapt_arguments, find_program
 from heald.api.command import Launch, check_stream
 from heald.api.contents import run_program
-from heald.api.edge import cut
+from heald.api.edge import cut, unguarded
 from heald.api.entries import keep_entry
 from heald.api.kernel import Kernel
 from heald.api.scalars import describe
@@ -59,6 +59,7 @@ def launch(
 ) -> Launch | None: ...
 
 
+@unguarded
 def launch(
     kernel: Kernel,
     dim: int | Sequence[int],

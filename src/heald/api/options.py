@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Lock
-from types import FrameType
 from typing import Any
 
 from heald.api.devices import ScopedDevice
@@ -16,6 +15,7 @@ from heald.api.edge import at_edge
 from heald.api.kernel import Kernel, Module, get_module, modules
 from heald.diagnostics import CompileError, Diagnostic, LaunchError
 from heald.diagnostics.errors import collect
+from heald.diagnostics.spans import outer_frame
 from heald.driver import clear_cache, warm_up
 from heald.runtime import Device, get_device
 from heald.runtime.cuda import taking_turns
@@ -32,13 +32,8 @@ def init() -> None:
 
 def _calling_module() -> str:
     """The module of the nearest frame that is not Heald's own."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        name = str(frame.f_globals.get("__name__", "__main__"))
-        if name.partition(".")[0] != "heald":
-            return name
-        frame = frame.f_back
-    return "__main__"
+    frame = outer_frame()
+    return str(frame.f_globals.get("__name__", "__main__")) if frame else "__main__"
 
 
 def set_module_options(options: Mapping[str, Any], module: Any = None) -> None:

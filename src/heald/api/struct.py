@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heald.api.casting import cast_elements
+from heald.api.edge import caller
 from heald.api.host_value import HostValue, value_class
 from heald.api.scalars import Misfit, convert, describe, refuse, shortest, zero
 from heald.api.struct_source import member_spans
@@ -322,8 +323,7 @@ def struct(cls: type) -> Any:
     Raises:
         TypingError: a member is something else (H0208), all of them at once, each underlined.
     """
-    frame = inspect.currentframe()
-    return _declare(cls, frame.f_back if frame else None)
+    return _declare(cls, caller())
 
 
 def _declare(cls: object, frame: python_types.FrameType | None) -> type[StructValue]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from heald.api.array import array, new_array
 from heald.api.device_memory import finish, is_capturing, write_now
+from heald.api.edge import unguarded
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.forks import ForkSafeLock
 from heald.runtime import Device
@@ -46,6 +47,7 @@ class Table:
         """What kernels take it for."""
         return self._type
 
+    @unguarded
     def on(self, device: Device) -> array:
         """Its contents where kernels of a device read them, on whatever stream they run."""
         if device is self._host.device:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import linecache
+import sys
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
+from types import FrameType
 
+_PACKAGE = __name__.partition(".")[0]
 _OWN_FOLDER = str(Path(__file__).parents[1] / "library")
 
 
@@ -51,6 +55,41 @@ class Span:
     def at_call(self, call: Span | None) -> Span:
         """The same place, reached through ``call``."""
         return replace(self, inlined_at=call)
+
+
+def outer_frame() -> FrameType | None:
+    """The nearest frame of this thread that is not Heald's own."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _name_of(frame).partition(".")[0] == _PACKAGE:
+        frame = frame.f_back
+    return frame
+
+
+def _name_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def calling_span() -> Span | None:
+    """The call in the user's source that is being run; of its whole line where Python keeps no
+    columns."""
+    frame = outer_frame()
+    if frame is None:
+        return None
+    code, line = frame.f_code, frame.f_lineno
+    places = islice(code.co_positions(), frame.f_lasti // 2, None)
+    first, last, start, stop = next(places, (None, None, None, None))
+    if first is None or last is None or start is None or stop is None:
+        text = linecache.getline(code.co_filename, line).rstrip()
+        indent = len(text) - len(text.lstrip())
+        return Span(code.co_filename, line, indent, line, max(indent, len(text)))
+    where = _column(code.co_filename, first, start), _column(code.co_filename, last, stop)
+    return Span(code.co_filename, first, where[0], last, where[1])
+
+
+def _column(file: str, line: int, offset: int) -> int:
+    """Characters before a number of bytes."""
+    text = linecache.getline(file, line).encode()[:offset]
+    return len(text.decode(errors="replace")) if text else offset
 
 
 def display_width(text: str) -> int:

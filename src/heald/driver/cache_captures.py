@@ -226,8 +226,10 @@ def _known_function(value: Any) -> Description:
     for home, names in ((builtins, _PURE), (math, vars(math))):
         if name in names and getattr(home, name, None) is value:
             return ("python", home.__name__, name)
-    if hasattr(value, "__heald_intrinsic__") and _is_own(value):
-        return _name(value)
+    if hasattr(value, "__heald_intrinsic__"):
+        value = getattr(value, "__heald_edge__", value)
+        if _is_own(value):
+            return _name(value)
     raise _OpaqueError(f"the function '{name}'")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import heald as wp
 from heald.api.array_memory import is_same, overlap
+from heald.api.edge import guard
 from heald.api.scalars import integer_of
 from heald.utils import blocks
 from heald.utils.blocks import DIGIT_BITS, DIGITS, ascending
@@ -584,3 +585,16 @@ def _give(result: wp.array, out: wp.array | None) -> Any:
         raise refused(f"out takes one {name_of(result)}")
     wp.copy(out, result)
     return out
+
+
+guard(
+    __name__,
+    (
+        "array_cast",
+        "array_inner",
+        "array_scan",
+        "array_sum",
+        "radix_sort_pairs",
+        "runlength_encode",
+    ),
+)

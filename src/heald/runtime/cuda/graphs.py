@@ -6,7 +6,7 @@ import ctypes
 import weakref
 from dataclasses import replace
 
-from heald.diagnostics import DeviceError, Diagnostic
+from heald.diagnostics import DeviceError
 from heald.runtime.cuda.devices import RELAXED, Gpu
 from heald.runtime.cuda.memory import PinnedMemory
 from heald.runtime.cuda.queue import (
@@ -25,6 +25,7 @@ from heald.runtime.cuda.streams import (
     expect,
     not_capturable,
     other_device,
+    outside_graph,
 )
 from heald.runtime.device import Device, DeviceLike, get_device
 from heald.runtime.resources import Resource, ResourceArray, stale, table_of
@@ -217,7 +218,7 @@ class Graph:
                 message = "the graph queries a hash grid that has another radius or number of "
                 message += "points by now before it builds it"
                 hint = "build it as it was before the capture, or capture the graph again"
-                raise DeviceError(Diagnostic("H0811", message, hint=hint))
+                raise outside_graph(message, hint)
             table.update(found)
         if not queue.has_resources:
             return
@@ -288,7 +289,7 @@ def capture_end(device: DeviceLike = None, stream: Stream | None = None) -> Grap
     if capture is None or capture.origin is not chosen:
         message = f"nothing is being captured on {chosen!r}"
         hint = "capture_begin and capture_end take the same stream"
-        raise DeviceError(Diagnostic("H0811", message, hint=hint))
+        raise outside_graph(message, hint)
     return capture.end()
 
 

@@ -13,6 +13,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from heald.diagnostics import DeviceError, Diagnostic, TypingError
+from heald.diagnostics.spans import calling_span
 from heald.runtime.cuda.devices import Gpu, gpu_of
 from heald.runtime.device import Device, DeviceLike, current_device, get_device, use_device
 
@@ -313,7 +314,12 @@ class Stream:
 def not_capturable(what: str) -> DeviceError:
     """The error of something that cannot be part of a graph."""
     hint = "do it before capture_begin or after capture_end"
-    return DeviceError(Diagnostic("H0811", f"{what} cannot be captured into a graph", hint=hint))
+    return outside_graph(f"{what} cannot be captured into a graph", hint)
+
+
+def outside_graph(message: str, hint: str = "") -> DeviceError:
+    """An error of graphs, which shows the call that it is about."""
+    return DeviceError(Diagnostic("H0811", message, calling_span(), hint=hint))
 
 
 def other_device(one: str, other: str) -> DeviceError:
