@@ -11,10 +11,17 @@ import ctypes
 import sys
 from typing import Any
 
-from heald.diagnostics import DeviceError, Diagnostic
 from heald.once import once
 from heald.runtime import Device
-from heald.runtime.cuda import Event, Gpu, Stream, current_stream, gpu_of, raise_pending
+from heald.runtime.cuda import (
+    Event,
+    Gpu,
+    Stream,
+    current_stream,
+    gpu_of,
+    outside_graph,
+    raise_pending,
+)
 
 LEGACY = 1
 """The handle of the legacy stream of CUDA, which is never captured."""
@@ -76,7 +83,7 @@ def _refuse_captured(ours: Stream, stream: int) -> None:
             "work on its stream: with wp.ScopedStream(wp.Stream(device, cuda_stream=handle)), or "
         )
         hint += "wp.stream_from_torch() for torch"
-        raise DeviceError(Diagnostic("H0811", message, hint=hint))
+        raise outside_graph(message, hint)
 
 
 # ------------------------------------------------------------------------------------------- torch

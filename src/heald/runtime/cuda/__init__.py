@@ -40,6 +40,7 @@ from heald.runtime.cuda.streams import (
     Stream,
     current_stream,
     other_device,
+    outside_graph,
     use_stream,
 )
 
@@ -68,6 +69,7 @@ __all__ = [
     "launch_cuda",
     "load_cuda",
     "other_device",
+    "outside_graph",
     "passing_turn",
     "queue_of",
     "raise_pending",
