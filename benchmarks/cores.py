@@ -20,12 +20,13 @@ _SLOW = 1.1
 
 
 def least_disturbed(
-    take: Callable[[], float], *, wanted: int = 40, rounds: int = 800
+    take: Callable[[], float], *, wanted: int = 40, rounds: int = 800, move: bool = True
 ) -> list[float]:
     """What ``take`` gives in those ``wanted`` of its ``rounds`` that were disturbed least.
 
     These are the rounds before and after which the loop took least time.  Where a core is not quiet
-    the next round is on another one.
+    the next round is on another one, unless ``take`` starts threads, which would stay there
+    (``move``).
     """
     found: list[tuple[float, float]] = []
     best = float("inf")
@@ -35,7 +36,7 @@ def least_disturbed(
             before, value, after = _loop(), take(), _loop()
             found.append((max(before, after), value))
             best = min(best, before, after)
-            if after > _SLOW * best:
+            if move and after > _SLOW * best:
                 _keep([next(turn)])
     return [value for _, value in sorted(found)[:wanted]]
 

@@ -1,12 +1,13 @@
-"""From source to result on a GPU: a small kernel, thirty at once, thirty from the cache.
+"""From source to result on a GPU: small kernels, thirty at once, thirty from the cache.
 
     python -m benchmarks.gpu_cold [heald | warp | warp-forward | nvrtc]
 
 Each number is the median of some processes of their own, which have an empty kernel cache, but for
 the last: there they find the kernels of those before.  Each runs on the eight cores that are the
 quickest when it starts.  Library and CUDA have started and a first kernel has run before the clock
-does.  warp-lang compiles the same text, with the backward kernels that it makes by default and
-without; NVRTC compiles the same kernels in CUDA C one after the other, through CuPy.
+does.  Of small kernels that come one after the other it is the median of those that others on the
+machine disturb least.  warp-lang compiles the same text, with the backward kernels that it makes
+by default and without; NVRTC compiles the same kernels in CUDA C one after the other, through CuPy.
 """
 
 from __future__ import annotations
@@ -21,16 +22,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from benchmarks.cores import quiet
+from benchmarks.cores import least_disturbed, quiet
 
 COUNT = 30
 CORES = 8
+ALONE = range(5, 14)
+"""Small kernels that are compiled one after the other."""
 DEVICE = "cuda:0"
 N = 1000
 SMALL, MANY, CACHED = (
-    "second kernel, to its result",
+    "small kernel in a warm process, to its result",
     "30 kernels loaded and launched",
     "30 kernels from the cache",
 )
@@ -89,26 +94,56 @@ def check(k: int, y: Any) -> None:
     assert abs(float(y[0]) - (s * s + k)) < 1e-3 * (s * s + k), (k, y[0])
 
 
-def measure(library: str, numbers: list[int], device: str = DEVICE) -> float:
-    """Milliseconds for some of the kernels, in this process, by Heald or by warp-lang."""
+def measure(library: str, numbers: Sequence[int], device: str = DEVICE) -> float:
+    """Milliseconds for kernels of one module, in this process, by Heald or by warp-lang."""
     wp = importlib.import_module(library)
-    wp.init()
-    with wp.ScopedDevice(device):
-        x, y = wp.zeros(N, dtype=float), wp.zeros(N, dtype=float)
-        wp.launch(load(library, FIRST, "gpu_cold_first")["first"], dim=N, inputs=[x])
-        assert x.numpy()[5] == 1.0
+    with _warm(wp, device) as (x, y):
         text = "".join(map(python_source, numbers))
         names = load(library, text, "gpu_cold_kernels")
         start = time.perf_counter()
-        if len(numbers) > 1:
-            wp.load_module("gpu_cold_kernels", device=device)
+        wp.load_module("gpu_cold_kernels", device=device)
         for k in numbers:
             wp.launch(names[f"k{k}"], dim=N, inputs=[x, y, N])
         check(numbers[-1], y.numpy())
         return (time.perf_counter() - start) * 1e3
 
 
-def measure_c(numbers: list[int]) -> float:
+def measure_alone(library: str, numbers: Sequence[int], device: str = DEVICE) -> float:
+    """Milliseconds for a kernel that is alone in its module, in the same way."""
+    wp = importlib.import_module(library)
+    with _warm(wp, device) as (x, y):
+
+        def take(k: int) -> float:
+            kernel = load(library, python_source(k), f"gpu_cold_{k}")[f"k{k}"]
+            start = time.perf_counter()
+            wp.launch(kernel, dim=N, inputs=[x, y, N])
+            check(k, y.numpy())
+            return (time.perf_counter() - start) * 1e3
+
+        return _usual(take, numbers)
+
+
+def _usual(take: Callable[[int], float], numbers: Sequence[int]) -> float:
+    """The median of what is least disturbed."""
+    left, wanted = iter(numbers), len(numbers) // 2 + 1
+    times = least_disturbed(
+        lambda: take(next(left)), wanted=wanted, rounds=len(numbers), move=False
+    )
+    return statistics.median(times)
+
+
+@contextmanager
+def _warm(wp: Any, device: str) -> Iterator[tuple[Any, Any]]:
+    """A library that has run a kernel, and two arrays."""
+    wp.init()
+    with wp.ScopedDevice(device):
+        x, y = wp.zeros(N, dtype=float), wp.zeros(N, dtype=float)
+        wp.launch(load(wp.__name__, FIRST, "gpu_cold_first")["first"], dim=N, inputs=[x])
+        assert x.numpy()[5] == 1.0
+        yield x, y
+
+
+def measure_c(numbers: Sequence[int], *, alone: bool = False) -> float:
     """The same by NVRTC."""
     cupy, np = importlib.import_module("cupy"), importlib.import_module("numpy")
 
@@ -118,12 +153,16 @@ def measure_c(numbers: list[int]) -> float:
     x, y = cupy.zeros(N, dtype=np.float32), cupy.zeros(N, dtype=np.float32)
     compiled(FIRST_C, "first")((1,), (N,), (x,))
     assert x.get()[5] == 1.0
-    texts = [c_source(k) for k in numbers]
-    start = time.perf_counter()
-    for k, text in zip(numbers, texts, strict=True):
-        compiled(text, f"k{k}")(((N + 255) // 256,), (256,), (x, y, np.int32(N)))
-    check(numbers[-1], y.get())
-    return (time.perf_counter() - start) * 1e3
+
+    def take(*some: int) -> float:
+        texts = [c_source(k) for k in some]
+        start = time.perf_counter()
+        for k, text in zip(some, texts, strict=True):
+            compiled(text, f"k{k}")(((N + 255) // 256,), (256,), (x, y, np.int32(N)))
+        check(some[-1], y.get())
+        return (time.perf_counter() - start) * 1e3
+
+    return _usual(take, numbers) if alone else take(*numbers)
 
 
 def figures(who: str = "heald", rounds: int = 3) -> dict[str, float]:
@@ -163,18 +202,19 @@ def is_here(who: str) -> bool:
 
 def main(who: str, what: str = "", cache: str = "") -> None:
     """Print the numbers of ``who``; as a process of its own, one number."""
-    numbers = [7] if what == "small" else [*range(COUNT)]
+    alone = what == "small"
+    numbers = ALONE if alone else range(COUNT)
     if not what:
         print(json.dumps(figures(who), indent=2))
     elif who == "nvrtc":
-        print(measure_c(numbers))
+        print(measure_c(numbers, alone=alone))
     else:
         if PACKAGES[who] == "warp":
             warp: Any = importlib.import_module("warp")
             warp.config.log_level = warp.LOG_WARNING
             warp.config.kernel_cache_dir = cache
             warp.config.enable_backward = who == "warp"
-        print(measure(PACKAGES[who], numbers))
+        print((measure_alone if alone else measure)(PACKAGES[who], numbers))
 
 
 if __name__ == "__main__":

@@ -279,6 +279,7 @@ def test_cold_starts_of_everybody():
 
 def test_cold_kernels_are_right():
     assert gpu_cold.measure("heald_again", [0, 1, 3], "cpu") > 0
+    assert gpu_cold.measure_alone("heald_again", [0, 1, 3], "cpu") > 0
 
 
 def test_cold_processes_have_empty_caches(monkeypatch):
