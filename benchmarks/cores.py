@@ -20,25 +20,29 @@ _SLOW = 1.1
 
 
 def least_disturbed(
-    take: Callable[[], float], *, wanted: int = 40, rounds: int = 800, move: bool = True
+    take: Callable[[], float], *, wanted: int = 30, rounds: int = 400
 ) -> list[float]:
     """What ``take`` gives in those ``wanted`` of its ``rounds`` that were disturbed least.
 
     These are the rounds before and after which the loop took least time.  Where a core is not quiet
-    the next round is on another one, unless ``take`` starts threads, which would stay there
-    (``move``).
+    the next round is on another one.
     """
-    found: list[tuple[float, float]] = []
+    found = []
     best = float("inf")
     with _kept() as cores:
         turn = cycle(cores)
         for _ in range(rounds):
-            before, value, after = _loop(), take(), _loop()
-            found.append((max(before, after), value))
-            best = min(best, before, after)
-            if move and after > _SLOW * best:
+            found.append(beside_loop(take))
+            best = min(best, found[-1][0])
+            if found[-1][0] > _SLOW * best:
                 _keep([next(turn)])
     return [value for _, value in sorted(found)[:wanted]]
+
+
+def beside_loop(take: Callable[[], float]) -> tuple[float, float]:
+    """Seconds of the loop, the longer of before and after, and what ``take`` gives between."""
+    before, value, after = _loop(), take(), _loop()
+    return max(before, after), value
 
 
 def pace() -> float:

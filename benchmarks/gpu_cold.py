@@ -4,10 +4,11 @@
 
 Each number is the median of some processes of their own, which have an empty kernel cache, but for
 the last: there they find the kernels of those before.  Each runs on the eight cores that are the
-quickest when it starts.  Library and CUDA have started and a first kernel has run before the clock
-does.  Of small kernels that come one after the other it is the median of those that others on the
-machine disturb least.  warp-lang compiles the same text, with the backward kernels that it makes
-by default and without; NVRTC compiles the same kernels in CUDA C one after the other, through CuPy.
+quickest when it starts, and of the processes, as of the small kernels that each compiles one after
+the other, the half counts that others on the machine disturb less.  Library and CUDA have started
+and a first kernel has run before the clock does.  warp-lang compiles the same text, with the
+backward kernels that it makes by default and without; NVRTC compiles the same kernels in CUDA C one
+after the other, through CuPy.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from benchmarks.cores import least_disturbed, quiet
+from benchmarks.cores import beside_loop, quiet
 
 COUNT = 30
 CORES = 8
@@ -94,22 +96,29 @@ def check(k: int, y: Any) -> None:
     assert abs(float(y[0]) - (s * s + k)) < 1e-3 * (s * s + k), (k, y[0])
 
 
-def measure(library: str, numbers: Sequence[int], device: str = DEVICE) -> float:
-    """Milliseconds for kernels of one module, in this process, by Heald or by warp-lang."""
+def measure(library: str, numbers: Sequence[int], device: str = DEVICE) -> tuple[float, float]:
+    """Milliseconds for kernels of one module, in this process, by Heald or by warp-lang, behind the
+    seconds of the loop (``cores.beside_loop``)."""
     wp = importlib.import_module(library)
     with _warm(wp, device) as (x, y):
         text = "".join(map(python_source, numbers))
         names = load(library, text, "gpu_cold_kernels")
-        start = time.perf_counter()
-        wp.load_module("gpu_cold_kernels", device=device)
-        for k in numbers:
-            wp.launch(names[f"k{k}"], dim=N, inputs=[x, y, N])
-        check(numbers[-1], y.numpy())
-        return (time.perf_counter() - start) * 1e3
+
+        def take() -> float:
+            start = time.perf_counter()
+            wp.load_module("gpu_cold_kernels", device=device)
+            for k in numbers:
+                wp.launch(names[f"k{k}"], dim=N, inputs=[x, y, N])
+            check(numbers[-1], y.numpy())
+            return (time.perf_counter() - start) * 1e3
+
+        return beside_loop(take)
 
 
-def measure_alone(library: str, numbers: Sequence[int], device: str = DEVICE) -> float:
-    """Milliseconds for a kernel that is alone in its module, in the same way."""
+def measure_alone(
+    library: str, numbers: Sequence[int], device: str = DEVICE
+) -> tuple[float, float]:
+    """The same of a kernel that is alone in its module."""
     wp = importlib.import_module(library)
     with _warm(wp, device) as (x, y):
 
@@ -120,16 +129,12 @@ def measure_alone(library: str, numbers: Sequence[int], device: str = DEVICE) ->
             check(k, y.numpy())
             return (time.perf_counter() - start) * 1e3
 
-        return _usual(take, numbers)
+        return _each(take, numbers)
 
 
-def _usual(take: Callable[[int], float], numbers: Sequence[int]) -> float:
-    """The median of what is least disturbed."""
-    left, wanted = iter(numbers), len(numbers) // 2 + 1
-    times = least_disturbed(
-        lambda: take(next(left)), wanted=wanted, rounds=len(numbers), move=False
-    )
-    return statistics.median(times)
+def _each(take: Callable[[int], float], numbers: Sequence[int]) -> tuple[float, float]:
+    pairs = [beside_loop(partial(take, k)) for k in numbers]
+    return min(pairs)[0], _usual(pairs)
 
 
 @contextmanager
@@ -143,7 +148,7 @@ def _warm(wp: Any, device: str) -> Iterator[tuple[Any, Any]]:
         yield x, y
 
 
-def measure_c(numbers: Sequence[int], *, alone: bool = False) -> float:
+def measure_c(numbers: Sequence[int], *, alone: bool = False) -> tuple[float, float]:
     """The same by NVRTC."""
     cupy, np = importlib.import_module("cupy"), importlib.import_module("numpy")
 
@@ -162,21 +167,28 @@ def measure_c(numbers: Sequence[int], *, alone: bool = False) -> float:
         check(some[-1], y.get())
         return (time.perf_counter() - start) * 1e3
 
-    return _usual(take, numbers) if alone else take(*numbers)
+    return _each(take, numbers) if alone else beside_loop(partial(take, *numbers))
 
 
 def figures(who: str = "heald", rounds: int = 3) -> dict[str, float]:
-    """All numbers, in milliseconds: medians of some rounds."""
-    found = [_round(who) for _ in range(rounds)]
-    return {label: statistics.median(one[label] for one in found) for label in found[0]}
+    """All numbers, in milliseconds: medians of the less disturbed half of some rounds, in each of
+    which kernels come from the cache three times."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for _ in range(rounds):
+        for label, pair in _round(who):
+            found.setdefault(label, []).append(pair)
+    return {label: _usual(pairs) for label, pairs in found.items()}
 
 
-def _round(who: str) -> dict[str, float]:
-    found = {}
+def _usual(pairs: list[tuple[float, float]]) -> float:
+    return statistics.median(value for _, value in sorted(pairs)[: len(pairs) // 2 + 1])
+
+
+def _round(who: str) -> Iterator[tuple[str, tuple[float, float]]]:
+    """What each process says: how long the loop took beside it, and milliseconds."""
     with tempfile.TemporaryDirectory() as folder:
-        for label, what in ((SMALL, "small"), (MANY, "many"), (CACHED, "many")):
-            if label == CACHED and who == "nvrtc":
-                continue
+        cached = [] if who == "nvrtc" else [(CACHED, "many")] * 3
+        for label, what in ((SMALL, "small"), (MANY, "many"), *cached):
             environment = {
                 **os.environ,
                 "CUDA_CACHE_DISABLE": "1",  # the driver keeps what it compiles, too
@@ -191,8 +203,8 @@ def _round(who: str) -> dict[str, float]:
                 )  # fmt: skip
             if done.returncode:
                 raise RuntimeError((done.stderr or done.stdout)[-1500:])
-            found[label] = float(done.stdout.split()[-1])
-    return found
+            loop, value = done.stdout.split()[-2:]
+            yield label, (float(loop), float(value))
 
 
 def is_here(who: str) -> bool:
@@ -207,14 +219,14 @@ def main(who: str, what: str = "", cache: str = "") -> None:
     if not what:
         print(json.dumps(figures(who), indent=2))
     elif who == "nvrtc":
-        print(measure_c(numbers, alone=alone))
+        print(*measure_c(numbers, alone=alone))
     else:
         if PACKAGES[who] == "warp":
             warp: Any = importlib.import_module("warp")
             warp.config.log_level = warp.LOG_WARNING
             warp.config.kernel_cache_dir = cache
             warp.config.enable_backward = who == "warp"
-        print((measure_alone if alone else measure)(PACKAGES[who], numbers))
+        print(*(measure_alone if alone else measure)(PACKAGES[who], numbers))
 
 
 if __name__ == "__main__":

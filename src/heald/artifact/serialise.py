@@ -170,15 +170,16 @@ def _reader(hint: Any) -> Reader:
     if origin in (typing.Union, types.UnionType):
         return _union(arguments)
     if origin is tuple and arguments[-1:] != (...,):
+        readers = [_reader(a) for a in arguments]
         return lambda plain: tuple(
-            from_plain(a, item) for a, item in zip(arguments, _list(plain), strict=True)
+            [read(item) for read, item in zip(readers, _list(plain), strict=True)]
         )
     if origin in (tuple, list, frozenset):
-        element = arguments[0]
-        return lambda plain: origin(from_plain(element, item) for item in _list(plain))
+        element = _reader(arguments[0])
+        return lambda plain: origin(map(element, _list(plain)))
     if origin is dict:
-        pair = tuple[arguments]  # type: ignore[valid-type]
-        return lambda plain: dict(from_plain(pair, item) for item in _list(plain))
+        pair = _reader(tuple[arguments])  # type: ignore[valid-type]
+        return lambda plain: dict(map(pair, _list(plain)))
     if isinstance(hint, type) and issubclass(hint, Enum):
         return typing.cast("Reader", hint)
     if is_dataclass(hint) and isinstance(hint, type):
@@ -188,35 +189,38 @@ def _reader(hint: Any) -> Reader:
 
 def _union(members: tuple[Any, ...]) -> Reader:
     """One of several records, told apart by name; or nothing."""
-    named = {m.__name__: m for m in members if is_dataclass(m) and isinstance(m, type)}
+    records = [m for m in members if is_dataclass(m) and isinstance(m, type)]
+    named = {m.__name__: _reader(m) for m in records}
     empty = type(None) in members
     (other,) = [m for m in members if m is not type(None) and not is_dataclass(m)] or [None]
+    rest = None if other is None else _reader(other)
 
     def read(plain: Any) -> Any:
         if plain is None and empty:
             return None
         if isinstance(plain, str) and Scalar in members:
-            return from_plain(Scalar, plain)
+            return _scalar(plain)
         if isinstance(plain, list) and plain and plain[0] in named:
-            return from_plain(named[plain[0]], plain)
-        if other is None:
+            return named[plain[0]](plain)
+        if rest is None:
             raise Unreadable(f"{plain!r} is none of {', '.join(named)}")
-        return from_plain(other, plain)
+        return rest(plain)
 
     return read
 
 
 def _record(cls: type) -> Reader:
-    hints: list[Any] = []
+    readers: list[Reader] = []
 
     def read(plain: Any) -> Any:
-        if not hints:
+        nonlocal readers
+        if not readers:
             known = typing.get_type_hints(cls)
-            hints.extend(known[f.name] for f in fields(cls))
+            readers = [_reader(known[f.name]) for f in fields(cls)]
         name, *values = _list(plain)
         if name != cls.__name__:
             raise Unreadable(f"{name!r} is no {cls.__name__}")
-        return cls(*(from_plain(h, value) for h, value in zip(hints, values, strict=True)))
+        return cls(*[read(value) for read, value in zip(readers, values, strict=True)])
 
     return read
 

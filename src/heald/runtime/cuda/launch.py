@@ -61,8 +61,7 @@ class _Module:
     def __init__(self, gpu: Gpu, code: bytes) -> None:
         self.handle = ctypes.c_void_p()
         with gpu.despite_captures() as call:
-            image = ctypes.create_string_buffer(code)
-            call("cuModuleLoadData", ctypes.byref(self.handle), image)
+            call("cuModuleLoadData", ctypes.byref(self.handle), ctypes.c_char_p(code))
         weakref.finalize(self, _unload, gpu, self.handle).atexit = False
 
 
