@@ -89,6 +89,12 @@ _PACKAGES = ("types", "utils")
 _BUILTINS: dict[str, Any] = {}
 """Builtins as they were loaded."""
 _ABSENT = object()
+_OF_OTHERS = {
+    "syncthreads": "write wp.block_sync()",
+    "sync_threads": "write wp.block_sync()",
+    "shared": "write wp.shared_array(shape, dtype)",
+}
+"""Names of Numba and CUDA, and what to write here."""
 _SPELLED = {name: f"{name}_" for name in ("bool", "map", "any", "all")}
 """Names that would hide Python's own where they are defined."""
 
@@ -118,11 +124,15 @@ def __getattr__(name: str) -> Any:
 
 def __heald_hint__(name: str) -> str:  # noqa: N807 - a protocol of ours, as below
     """What to write in place of a name that is not here; empty where nothing comes to mind."""
-    known = importlib.import_module("heald.cli.migration.constructs").construct_of(name)
-    if known is not None:
-        return str(known.remedy)
+    differences = importlib.import_module("heald.differences")
+    known = differences.match(name, exact=True)
+    if name in _OF_OTHERS or known is not None:
+        return _OF_OTHERS.get(name) or str(known.remedy)
     near = importlib.import_module("heald.frontend.session").near_miss(name, __dir__())
-    return f"did you mean {near}?" if near else ""
+    if near:
+        return f"did you mean {near}?"
+    known = differences.match(name, exact=False)
+    return "" if known is None else str(known.remedy)
 
 
 def __heald_own__(name: str) -> bool:  # noqa: N807 - as `__heald_type__`: a protocol of ours

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from threading import Lock
+from threading import Lock, RLock
 from types import TracebackType
 from weakref import WeakSet
 
@@ -13,12 +13,17 @@ class ForkSafeLock:
 
     For data that a holder changes in one last step: where the fork came before it, the child makes
     them anew.  The thread that forks must not hold one itself.
+
+    Args:
+        reentrant: may a thread take it again, as the handler of a signal does that comes while the
+            thread holds it?
     """
 
-    __slots__ = ("__weakref__", "_lock")
+    __slots__ = ("__weakref__", "_lock", "_new")
 
-    def __init__(self) -> None:
-        self._lock = Lock()
+    def __init__(self, *, reentrant: bool = False) -> None:
+        self._new = RLock if reentrant else Lock
+        self.open()
         _LOCKS.add(self)
 
     def acquire(self, *, blocking: bool = True) -> bool:
@@ -42,7 +47,7 @@ class ForkSafeLock:
 
     def open(self) -> None:
         """In a child: without the parent's holder."""
-        self._lock = Lock()
+        self._lock = self._new()
 
 
 _LOCKS: WeakSet[ForkSafeLock] = WeakSet()

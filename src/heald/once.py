@@ -15,24 +15,28 @@ Key = TypeVarTuple("Key")
 class once(Generic[*Key, T]):  # noqa: N801 - a decorator, like ``functools.cache``
     """As :func:`functools.cache`, which of two first calls at once makes two results.
 
-    For results that are compared by identity or own something.  The function must not ask for
-    itself.  Where it raises, the next call tries again.
+    For results that are compared by identity or own something.  Where the function raises, the next
+    call tries again.
     """
 
+    __wrapped__: Callable[[*Key], T]
+
     def __init__(self, make: Callable[[*Key], T]) -> None:
-        self.__wrapped__ = make
         self._made: dict[tuple[Any, ...], T] = {}
-        self._lock = ForkSafeLock()
+        self._lock = ForkSafeLock(reentrant=True)
         update_wrapper(self, make)
 
     def __call__(self, *key: *Key) -> T:
         """The one result for this key."""
-        made = self._made
-        if key not in made:
-            with self._lock:
-                if key not in made:
-                    made[key] = self.__wrapped__(*key)
-        return made[key]
+        try:
+            return self._made[key]
+        except KeyError:
+            pass
+        with self._lock:
+            if key not in self._made:
+                made = self.__wrapped__(*key)
+                self._made.setdefault(key, made)  # a handler of a signal may have made it meanwhile
+        return self._made[key]
 
     @property
     def is_made(self) -> bool:

@@ -54,3 +54,23 @@ def test_generic_kernels(device: str) -> None:
         found = y.numpy().reshape(40, -1)
         assert (found[:32] == 31).all()
         assert (found[32:] == 7).all()
+
+
+@wp.kernel
+def counted_up(a: wp.array(dtype=float)):
+    t = wp.thread_index()
+    s = wp.shared_array(64, float, sync="auto")
+    s[t] = 0.0
+    n = 0
+    while s[63] < 5.0:
+        s[t] = s[t] + 1.0
+        n += 1
+    a[t] = float(n)
+
+
+@pytest.mark.parametrize("device", ["sim", "cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def test_barriers_before_a_condition_is_asked_again(device: str) -> None:
+    """The simulator would notice one that is missing."""
+    a = wp.zeros(64, device=device)
+    wp.launch(counted_up, dim=64, inputs=[a], device=device, block_dim=64)
+    assert set(a.list()) == {5.0}

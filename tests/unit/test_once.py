@@ -53,3 +53,19 @@ def test_it_is_called_as_the_function() -> None:
         """Text."""
 
     assert (make.__name__, make.__doc__) == ("make", "Text.")
+
+
+def test_a_handler_of_a_signal_may_ask_meanwhile() -> None:
+    """Whatever a thread is inside of; the first result stays."""
+    asked: list[str] = []
+
+    @once
+    def make(name: str) -> list[str]:
+        asked.append(name)
+        if asked == ["a"]:  # as a handler would
+            inner.extend((make("b"), make("a")))
+        return [name]
+
+    inner: list[list[str]] = []
+    assert make("a") is inner[1] is make("a")
+    assert make("b") is inner[0]

@@ -33,7 +33,7 @@ def build(
         kernel: made by ``@wp.kernel``.
         path: ``out.ptx`` or ``out.cubin``; written whole or not at all.
         arch: such as ``sm_90``; by default that of the first GPU here, else ``sm_90``.
-        types: parameter types of a generic kernel.
+        types: parameter types of a generic kernel that has not just one instance.
         verbose: print what ptxas says of registers and stack.
 
     Raises:

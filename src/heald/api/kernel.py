@@ -193,12 +193,14 @@ class Kernel:
             if len(instances) == 1:
                 return next(iter(instances))
             hint = "make one instance, as by wp.overload(kernel, [wp.array(dtype=float), float])"
+            if instances:
+                hint = "say which is meant by types=, or to wp.verify by args="
             raise LaunchError(
                 Diagnostic(
                     "H0702",
                     f"kernel '{self.key}' has generic parameters and "
                     f"{len(instances) or 'no'} instances",
-                    hint="say their types" if instances else hint,
+                    hint=hint,
                 )
             )
         given = [pattern for _, pattern in self.parameters] if types is None else list(types)
@@ -219,7 +221,8 @@ class Kernel:
         """Compile ahead: after it the first launch is as fast as the tenth.
 
         Args:
-            types: one for each parameter where some are generic; nothing otherwise.
+            types: one for each parameter where some are generic; nothing otherwise, or where there
+                is one instance.
 
         Raises:
             CompileError: with every mistake found in the source.
@@ -357,6 +360,6 @@ def overload(kernel_or_function: Any, types: Sequence[Any] | None = None) -> Any
         return overload(original, types)
     if not isinstance(kernel_or_function, Kernel):
         raise TypingError(Diagnostic("H0207", "wp.overload takes a kernel and a list of types"))
-    concrete = kernel_or_function.concrete_types(types)
+    concrete = kernel_or_function.concrete_types(() if types is None else types)
     kernel_or_function.program(concrete)
     return kernel_or_function

@@ -8,6 +8,7 @@ from typing import Any
 from heald.api.adapt import adapt_arguments, check_rank
 from heald.api.kernel import Kernel
 from heald.api.scalars import describe
+from heald.api.struct import StructValue
 from heald.diagnostics import Diagnostic, LaunchError
 from heald.driver import Argument, Program, needs_wide_index
 from heald.driver.cache_store import open_store
@@ -83,8 +84,13 @@ def verify(
 
 def _device_of(args: Sequence[Any]) -> Device:
     """Where such a launch would be; what is proved does not depend on it."""
-    found = (getattr(a, "device", None) for a in args)
-    return next((d for d in found if isinstance(d, Device)), get_device("cpu"))
+    for a in args:
+        parts = a.__heald_type__.fields if isinstance(a, StructValue) else ()
+        for value in (a, *(getattr(a, name) for name, _ in parts)):
+            device = getattr(value, "device", None)
+            if isinstance(device, Device):
+                return device
+    return get_device("cpu")
 
 
 def check_properties(properties: Sequence[str] | str | None) -> tuple[str, ...]:

@@ -321,8 +321,8 @@ def _gpu_remedy(code: str, present: int) -> str:
 
 def _assemblers(version: int) -> Iterator[Check]:
     ptxas = find_ptxas()
-    where = ptxas or "not found: only `heald build` of a .cubin for another GPU needs it"
-    yield _ok("ptxas", where, path=ptxas)
+    without = "not found: reports of registers need it, and a .cubin where there is no nvJitLink"
+    yield _ok("ptxas", ptxas or without, path=ptxas)
     linker = find_jit_link(version)
     if linker is None:
         yield _ok(

@@ -216,8 +216,8 @@ def _update_by_warp(body: Body, op: Op, t: Scalar, place: str, value: str) -> No
     fewer bits are updated by a loop around the word, in which of all threads that meet only one
     gets on: there those with the same element are added up, as integers of 32 bits.
 
-    The least or greatest of floats is one number in every order, and so are its bits, unless it is
-    a zero, which has two signs: then each thread updates by itself, too.
+    The least or greatest of floats has the bits of one of them.  Which of zeros with two signs it
+    is depends on the order, as where threads update one by one.
     """
     w = body.writer
     mask = w.ins("call i32 @llvm.nvvm.activemask() convergent")
@@ -249,13 +249,7 @@ def _update_by_warp(body: Body, op: Op, t: Scalar, place: str, value: str) -> No
         for distance in (16, 8, 4, 2, 1):
             other = _from_lane(body, t, total, distance)
             total = combined(body, op, t, total, other)
-        ready = w.ins(f"icmp eq i32 {lane}, 0")
-        if _is_extremum_of_floats(op, t):
-            kind = scalar_type(t)
-            alone = w.ins(f"fcmp oeq {kind} {total}, {literal(t, 0)}")
-            total = w.ins(f"select i1 {alone}, {kind} {value}, {kind} {total}")
-            ready = w.ins(f"or i1 {ready}, {alone}")
-        w.jump(both, [total, ready])
+        w.jump(both, [total, w.ins(f"icmp eq i32 {lane}, 0")])
         arrived = w.land(both, [scalar_type(t), "i1"])
         assert arrived is not None
         value, ready = arrived

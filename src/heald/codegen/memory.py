@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from heald.artifact import FaultKind
+from heald.artifact.abi import MAX_BLOCK_DIM
 from heald.codegen.body import ArrayNames, Body, zeros_of
 from heald.codegen.faults import checked, record_fault
 from heald.codegen.spelling import bits_type, memory_type, scalar_type
@@ -289,13 +290,9 @@ def emit_alloc(body: Body, op: Op) -> None:
     t = op.result.type
     assert isinstance(t, Array)
     total = size_of(t)
-    if t.space == "shared":
+    # Those of the function that runs a block have a row for each thread, which phases make zero.
+    if t.space == "shared" or body.run_phase is not None:
         body.names[op.result] = _shared(body, op, t).components
-        return
-    if body.run_phase is not None:  # a row for each thread of the block
-        made = _shared(body, op, t)
-        _clear(body, made.pointer, total)
-        body.names[op.result] = made.components
         return
     body.local_bytes += total
     if body.local_bytes > LOCAL_BYTES:
@@ -328,7 +325,7 @@ def _shared(body: Body, op: Op, t: Array) -> ArrayNames:
                 Diagnostic(
                     "H0410",
                     "what the threads of a block keep across barriers takes more than "
-                    f"{BLOCK_BYTES // 1024} KiB",
+                    f"{BLOCK_BYTES // MAX_BLOCK_DIM // 1024} KiB a thread",
                     op.span,
                     hint="keep less alive across wp.block_sync(), or use several kernels",
                 )
@@ -358,12 +355,8 @@ def allocate(body: Body, t: Array, copies: int) -> ArrayNames:
     w, total = body.writer, size_of(t) * copies
     place = w.reserve()
     body.allocas.append(f"{place} = alloca [{total} x i8], align {ALIGNMENT}")
-    _clear(body, place, total)
+    w.do(f"call void @llvm.memset.p0.i64(ptr {place}, i8 0, i64 {total}, i1 false)")
     return ArrayNames(place, *_dense(t, size_of(t.dtype) * copies))
-
-
-def _clear(body: Body, place: str, total: int) -> None:
-    body.writer.do(f"call void @llvm.memset.p0.i64(ptr {place}, i8 0, i64 {total}, i1 false)")
 
 
 # -- shape -----------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import enum
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 from heald.frontend.captures import captured, operand_of, read_name
@@ -254,29 +255,13 @@ def attribute(s: Session, node: ast.Attribute) -> Operand:
     raise no_part(s, node, base.type)
 
 
-_ELSEWHERE = {
-    "vector": "write wp.types.vector(length=..., dtype=...) outside of the kernel",
-    "matrix": "write wp.types.matrix(shape=..., dtype=...) outside of the kernel",
-    "pi": "write math.pi",
-    "PI": "write math.pi",
-    "inf": "write math.inf",
-    "INF": "write math.inf",
-    "nan": "write math.nan",
-    "NAN": "write math.nan",
-    "syncthreads": "write wp.block_sync()",
-    "sync_threads": "write wp.block_sync()",
-    "shared": "write wp.shared_array(shape, dtype)",
-}
-"""Names of Warp, Numba and CUDA, and what stands for them here."""
-
-
 def _captured_attribute(s: Session, node: ast.Attribute, owner: Any) -> Operand:
     try:
         value = getattr(owner, node.attr)
     except AttributeError:
         name = getattr(owner, "__name__", type(owner).__name__)
-        if hasattr(owner, "__heald_hint__"):
-            hint = _ELSEWHERE.get(node.attr) or owner.__heald_hint__(node.attr)
+        if isinstance(owner, ModuleType) and hasattr(owner, "__heald_hint__"):
+            hint = owner.__heald_hint__(node.attr)
         else:
             near = near_miss(node.attr, dir(owner))
             hint = f"did you mean {near}?" if near else ""

@@ -126,7 +126,8 @@ def _evaluated(s: Session, node: ast.expr) -> None:
     operand = s.expression(node)
     if is_function(operand):
         what = f"{describe(operand)} is named here and not called"
-        raise s.refuse(node, "H0107", what, hint=f"write {ast.unparse(node)}()")
+        plain = isinstance(node, (ast.Name, ast.Attribute))
+        raise s.refuse(node, "H0107", what, hint=f"write {ast.unparse(node)}()" if plain else "")
 
 
 def _no_statement(s: Session, node: ast.stmt) -> Refused:

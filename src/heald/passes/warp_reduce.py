@@ -36,8 +36,8 @@ def warp_reduce(kernel: Kernel, *, floats: bool = False) -> Kernel:
 
     The least and the greatest of floats are the same in every order, bit by bit, where NaN among
     the operands changes nothing, as it does not: a new value replaces an old one only where it
-    compares as beyond it.  Only a zero that comes out may be 0.0 or -0.0, whichever is first.  The
-    code generator looks for that: such threads update memory one by one.
+    compares as beyond it.  Only a zero that comes out may be 0.0 or -0.0, whichever is first, and
+    which threads are first nothing says anyhow.
 
     Integers of 8 and 16 bits are marked whatever their element is: those of a warp that have the
     same one are added up.  A GPU updates them by a loop around the word, all but ``and``, ``or``

@@ -226,7 +226,7 @@ def set_device(ident: DeviceLike) -> Device:
 
 
 def use_device(device: Device) -> Device:
-    """As :func:`set_device`; what is done on it may be refused."""
+    """As :func:`set_device`, of a device that may be one of another process."""
     CURRENT.device = device
     return device
 

@@ -146,6 +146,23 @@ def test_strict_launches_with_races_or_overlapping_arrays_are_refused() -> None:
         wp.launch(strict_gather, dim=4, inputs=[a, j, a])
 
 
+@wp.struct
+class Held:
+    x: wp.array(dtype=float)
+
+
+@wp.kernel
+def put_in(held: Held):
+    i = wp.tid()
+    if i < held.x.shape[0]:
+        held.x[i] = 1.0
+
+
+def test_arrays_in_structs_may_be_of_any_device():
+    held = Held(x=wp.zeros(4, device="sim"))
+    assert wp.verify(put_in, dim=3, args=[held], properties="bounds").verdict == Verdict.PROVED
+
+
 def test_arrays_may_be_of_any_device():
     with wp.ScopedDevice("sim"):
         args = [wp.zeros(4), wp.zeros(3, dtype=int), wp.zeros(3)]

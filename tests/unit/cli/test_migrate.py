@@ -14,8 +14,8 @@ import heald
 from heald.cli.app import app
 from heald.cli.migrate import migrate_paths
 from heald.cli.migration import CONSTRUCTS, Kind, scan_source
-from heald.cli.migration.constructs import construct_of
 from heald.config import Config
+from heald.differences import construct_of
 
 HERE = Path(__file__).parent
 PROGRAMS = sorted((HERE / "warp_programs").glob("*.py"))

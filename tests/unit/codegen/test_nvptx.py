@@ -286,8 +286,6 @@ def test_atomics_of_a_warp(tmp_path: Path) -> None:
             assert ("redux.sync" in texts[-1]) == (t is i32)
             assert ("shfl.sync" in texts[-1]) == (t is not i32)
             assert texts[-1].count("activemask") == 2  # with one lane, and with several
-            zeros = re.findall(r"setp\.\w+\.f\d\d .*, 0[df]0+;", texts[-1])
-            assert len(zeros) == 2 * (t.is_float and kind in ("min", "max"))  # have two signs
     for t in (i8, u8, i16, u16):
         for kind in ("add", "sub", "min", "max"):
             m = Make(a=Array(t, 1), x=Array(t, 1))

@@ -161,12 +161,17 @@ def test_a_toolkit_is_found_in_packages_and_folders(monkeypatch, tmp_path):
     places = ("home/bin", "nvidia/cuda_nvcc/bin", "nvidia/cu99/bin")
     for number, place in enumerate(places):
         (tmp_path / place).mkdir(parents=True)
-        (tmp_path / place / "ptxas").touch()
+        (tmp_path / place / "ptxas").touch(mode=0o755)
         found = toolkit.files("bin/ptxas", of_packages="bin/ptxas")
         own = [str(p.relative_to(tmp_path).parent) for p in found if p.is_relative_to(tmp_path)]
         assert sorted(own) == sorted(places[: number + 1])
         assert own[-1] == "home/bin"
-    assert assembler.find_ptxas() == str(tmp_path / "nvidia/cuda_nvcc/bin/ptxas")
+    assert assembler.find_ptxas() == str(tmp_path / "nvidia/cu99/bin/ptxas")
+    (tmp_path / "nvidia/cu99/bin/ptxas").chmod(0o644)
+    assert assembler.find_ptxas() != str(tmp_path / "nvidia/cu99/bin/ptxas")
+    monkeypatch.delenv("CUDA_HOME")
+    monkeypatch.setenv("CUDA_PATH", str(tmp_path / "home"))
+    assert [*toolkit.files("bin/ptxas", of_packages="no")] == [tmp_path / "home/bin/ptxas"]
 
 
 @pytest.mark.skipif(assembler.find_ptxas() is None, reason="ptxas is not installed")
@@ -239,6 +244,11 @@ def test_the_linker_is_read_without_pythons_lock(monkeypatch):
     assert more["handle"]
     with pytest.raises(OSError, match="libnothing"):
         jit_link._open("libnothing.so")
+
+
+def test_any_linker_will_do_where_there_is_no_driver():
+    library = find_jit_link()
+    assert library is None or library.version[0] >= 12
 
 
 def test_a_linker_newer_than_the_driver_is_not_used():

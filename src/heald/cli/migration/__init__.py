@@ -4,7 +4,7 @@
 kernels compute, ``scan`` puts them together for a file.  Files are parsed, never imported.
 """
 
-from heald.cli.migration.constructs import CONSTRUCTS, Construct, Kind
 from heald.cli.migration.scan import Finding, scan_source
+from heald.differences import CONSTRUCTS, Construct, Kind
 
 __all__ = ["CONSTRUCTS", "Construct", "Finding", "Kind", "scan_source"]

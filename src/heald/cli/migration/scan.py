@@ -12,10 +12,10 @@ from typing import Any
 import heald
 from heald.api.settings import OPTION_NAMES
 from heald.cli.migration.bodies import Body, array_structs, body_hits, spatial_hits
-from heald.cli.migration.constructs import CONSTRUCTS, Construct, construct_of
 from heald.cli.migration.kinds import Module, module_of
 from heald.cli.migration.names import WARP, Names, dotted_parts, names_of
 from heald.config import Config
+from heald.differences import CONSTRUCTS, Construct, construct_of
 from heald.library.registry import load_topics
 
 _GRADIENTS = {"grad", "requires_grad"}

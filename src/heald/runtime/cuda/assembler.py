@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import tempfile
 import threading
@@ -60,7 +61,8 @@ def resource_report(ptx: bytes, arch: str) -> str:
 def find_ptxas() -> str | None:
     """The path of ptxas, or None."""
     found = files("bin/ptxas", of_packages="bin/ptxas")
-    return shutil.which("ptxas") or next(map(str, found), None)
+    usable = (str(path) for path in found if os.access(path, os.X_OK))
+    return shutil.which("ptxas") or next(usable, None)
 
 
 def _by_ptxas(ptx: bytes, arch: str) -> tuple[bytes, str] | None:

@@ -162,8 +162,8 @@ def fill(
     raise_pending(stream)
     if not count:
         return
-    runs = _runs(ptr, pattern)
     done = size = len(pattern)
+    runs = _runs(ptr, pattern) if any(pattern) else [(0, b"\0", size)]
     if len(runs) == 1:
         ((_, word, times),) = runs
         runs, done = [(0, word, times * count)], size * count

@@ -185,11 +185,14 @@ class Queue:
         """Device address of the print buffer; what was printed before is shown, but in a graph.
 
         Raises:
-            KernelFault: a launch before has failed.
+            KernelFault: a launch before has failed; not while something is captured.
         """
         if not self._prints:
             self._prints = _new_memory(self._gpu, abi.PRINT_DATA + CAPACITY)
             put(self._gpu, self._prints, new_buffer().buffer)
+        elif self.has_printed and self._kept is None and self._gpu.captures:
+            wait_for(self._gpu, self.stream)
+            self.show()
         elif self.has_printed and self._kept is None:
             deliver([self])
         self.has_printed = True

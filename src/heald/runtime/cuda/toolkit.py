@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,15 @@ def files(pattern: str, *, of_packages: str) -> Iterator[Path]:
     """
     spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
-        yield from sorted(Path(folder).glob(f"*/{of_packages}"), reverse=True)
+        yield from _newest_first(Path(folder), f"*/{of_packages}")
     home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
-    yield from sorted(Path(home).glob(pattern), reverse=True)
+    yield from _newest_first(Path(home), pattern)
+
+
+def _newest_first(folder: Path, pattern: str) -> list[Path]:
+    """By the numbers in their names: ``cu13`` is newer than ``cuda_nvcc``, the name before."""
+
+    def version(path: Path) -> list[int]:
+        return [int(number) for number in re.findall(r"\d+", str(path.relative_to(folder)))]
+
+    return sorted(folder.glob(pattern), key=version, reverse=True)

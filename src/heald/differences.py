@@ -1,4 +1,5 @@
-"""The table of ``heald migrate``: one record for each thing of Warp's that must be looked at."""
+"""How Heald differs from Warp, for ``heald migrate`` and hints: one record for each thing of Warp's
+that must be looked at."""
 
 from __future__ import annotations
 
@@ -66,10 +67,11 @@ def _differs(key: str, title: str, why: str, remedy: str, docs: str = "") -> Non
 
 def construct_of(name: str) -> Construct | None:
     """The record about a name, such as ``tile_load`` or ``fem``; exact names come first."""
-    return _match(name, exact=True) or _match(name, exact=False)
+    return match(name, exact=True) or match(name, exact=False)
 
 
-def _match(name: str, *, exact: bool) -> Construct | None:
+def match(name: str, *, exact: bool) -> Construct | None:
+    """The first record that has a name as it is, or a pattern for it."""
     for construct in CONSTRUCTS.values():
         is_about = construct.kind is Kind.UNSUPPORTED
         if is_about and _is_named(name, construct.names, exact=exact):
