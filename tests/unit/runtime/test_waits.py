@@ -34,7 +34,8 @@ class World:
         self.driver, self.gpu = driver, gpu
         self.told = Told("one")
         self.there = wp.ones(3, device=GPU)
-        self.pinned = wp.zeros(3, device="cpu", pinned=True)
+        self.other = wp.zeros(3, device=GPU)
+        self.pinned, self.source = (wp.zeros(3, device="cpu", pinned=True) for _ in range(2))
         self.start, self.event = (wp.Event(GPU, enable_timing=True) for _ in range(2))
 
     def fail(self, stream: wp.Stream, *, prints: bool = False) -> Queue:
@@ -47,6 +48,11 @@ class World:
         stream.record_event(self.event)
         fault(queue, number, 6)
         return queue
+
+    def memory(self) -> tuple[bytes, bytes]:
+        """What is in the array on the GPU and in the pinned one, without a wait."""
+        there = bytes(self.driver.blocks[self.there.ptr])
+        return there, ctypes.string_at(self.pinned.ptr, len(there))
 
 
 def printed(queue: Queue, number: int) -> None:
@@ -98,6 +104,15 @@ OF_STREAMS: dict[str, Callable[[World], object]] = {
     "timer": lambda w: timed(),
 }
 WAITS = OF_EVENTS | OF_STREAMS
+BEGUN: dict[str, Callable[[World], object]] = {
+    "fill": lambda w: w.there.fill_(2.0),
+    "zeros": lambda w: w.there.zero_(),
+    "copy": lambda w: wp.copy(w.there, w.other),
+    "copy of pinned memory": lambda w: wp.copy(w.there, w.source),
+    "copy to pinned memory": lambda w: wp.copy(w.pinned, w.other),
+    "copy of the host": lambda w: w.there.assign([4.0, 5.0, 6.0]),
+}
+"""What changes memory on a stream and does not wait."""
 
 
 @pytest.mark.parametrize("prints", [False, True])
@@ -178,6 +193,64 @@ def test_faults_wait_for_the_end_of_captures(world: World, what: str) -> None:
         WAITS[what](world)
 
 
+@pytest.mark.parametrize("what", OF_EVENTS)
+def test_faults_of_a_graph_on_the_stream_are_told(world: World, what: str) -> None:
+    """Its launches have a queue of their own, beside that of the stream."""
+    stream = wp.Stream(GPU)
+    own = queue_of(stream)
+    with wp.ScopedCapture(stream=stream) as capture:
+        queue = queue_of(stream)
+        number = queue.note(register(world.told), (9,))
+        wp.copy(world.pinned, world.there, stream=stream)
+    assert queue is not own
+    wp.capture_launch(capture.graph, stream)
+    stream.record_event(world.event)
+    fault(queue, number, 6)
+    with pytest.raises(wp.KernelFault, match=r"one \(9,\) thread 6"):
+        WAITS[what](world)
+    WAITS[what](world)
+
+
+@pytest.mark.parametrize("what", ["event", "time"])
+def test_events_of_a_graph_are_not_waited_for(world: World, what: str) -> None:
+    """Of which run of the graph it would be is not said."""
+    waited = world.driver.waited
+    with wp.ScopedCapture(GPU) as capture:
+        wp.record_event(world.event)
+        with pytest.raises(wp.DeviceError, match="H0811"):
+            WAITS[what](world)
+    wp.capture_launch(capture.graph)
+    with pytest.raises(wp.DeviceError, match="waiting for an event of a graph"):
+        WAITS[what](world)
+    assert world.driver.waited == waited
+    wp.record_event(world.event)
+    WAITS[what](world)
+
+
+@pytest.mark.parametrize("what", OF_EVENTS)
+def test_a_stream_that_is_gone_and_left_nothing_is_not_waited_for(world: World, what: str) -> None:
+    stream = wp.Stream(GPU)
+    assert queue_of(stream)
+    wp.copy(world.pinned, world.there, stream=stream)
+    stream.record_event(world.event)
+    del stream
+    gc.collect()
+    waited = world.driver.waited
+    WAITS[what](world)
+    assert world.driver.waited == waited + 1, "for the event, and not for the GPU"
+
+
+@pytest.mark.parametrize("name", BEGUN)
+def test_nothing_is_begun_behind_a_fault(world: World, name: str) -> None:
+    world.fail(wp.get_stream(GPU))
+    before = world.memory()
+    with pytest.raises(wp.KernelFault, match="thread 6"):
+        BEGUN[name](world)
+    assert world.memory() == before
+    BEGUN[name](world)
+    assert world.memory() != before
+
+
 def test_a_launch_that_shows_prints_tells_what_failed_before(world: World) -> None:
     queue = queue_of(wp.get_stream(GPU))
     number = queue.note(register(world.told), (9,))
@@ -201,3 +274,30 @@ def test_a_graph_that_shows_prints_tells_what_failed_before(world: World) -> Non
     with pytest.raises(wp.KernelFault, match="thread 6"):
         wp.capture_launch(graph)
     wp.capture_launch(graph)
+
+
+@pytest.mark.parametrize("what", ["launch", "graph"])
+def test_prints_are_shown_and_faults_wait_while_something_is_captured(
+    world: World, what: str
+) -> None:
+    """Elsewhere; a launch that needs an empty print buffer has to go on all the same."""
+    stream = wp.get_stream(GPU)
+    with wp.ScopedCapture(GPU) as capture:
+        queue: Any = queue_of(stream)
+        number = queue.note(register(world.told), (9,))
+        printed(queue, number)
+    if what == "launch":
+        queue = queue_of(stream)
+        number = queue.note(register(world.told), (9,))
+        printed(queue, number)
+    else:
+        wp.capture_launch(capture.graph)
+    with wp.ScopedCapture(stream=wp.Stream(GPU)):
+        fault(queue, number, 6)
+        if what == "launch":
+            assert queue.print_buffer()
+        else:
+            wp.capture_launch(capture.graph)
+        assert world.told.shown == [(3, 33)]
+    with pytest.raises(wp.KernelFault, match="thread 6"):
+        wp.synchronize_stream(stream)
