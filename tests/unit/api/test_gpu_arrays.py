@@ -100,6 +100,31 @@ def test_words_of_fills_lie_where_words_can(driver: Fake, size: int, start: int)
         assert block.numpy().tobytes() == (bytes(start) + pattern * 9).ljust(200, b"\0")
 
 
+@pytest.mark.parametrize("pattern", [b"\7\0" * 8, b"\1\2\3\4" * 5, bytes(20), bytes(3)])
+def test_elements_of_equal_words_are_filled_at_once(
+    driver: Fake, monkeypatch: pytest.MonkeyPatch, pattern: bytes
+) -> None:
+    """However many there are."""
+    block, asked = wp.full(200, 255, dtype=wp.uint8, device="cuda:0"), []
+    act = Fake.__call__
+    monkeypatch.setattr(Fake, "__call__", lambda *a: asked.append(a[1]) or act(*a))
+    cuda.fill(block.device, block.ptr, pattern, 7)
+    assert sum("Memset" in name for name in asked) == 1
+    assert not any("Memcpy" in name for name in asked)
+    assert block.numpy().tobytes() == (pattern * 7).ljust(200, b"\xff")
+
+
+def test_a_graph_keeps_what_it_fills(driver: Fake) -> None:
+    a = wp.zeros(3, device="cuda:0")
+    with wp.ScopedCapture("cuda:0") as capture:
+        a.fill_(5.0)
+    ptr = a.ptr
+    del a
+    assert ptr in driver.blocks
+    del capture
+    assert ptr not in driver.blocks
+
+
 def test_views_change_the_array_and_nothing_else(driver: Fake) -> None:
     a = wp.array(np.arange(20, dtype=np.int32).reshape(4, 5), device="cuda:0")
     expected = np.arange(20, dtype=np.int32).reshape(4, 5)
@@ -229,6 +254,20 @@ def test_capsules_say_what_the_memory_holds(driver: Fake, t: Any) -> None:
             assert (twin.element_type, twin.shape, twin.list()) == (t, part.shape, part.list())
             assert twin.strides == part.strides
             assert not twin.size or twin.ptr == part.ptr
+
+
+def test_capsules_name_the_gpu_that_they_are_of(
+    driver: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other: Any = devices.Gpu(driver, wp.Device("cuda:1", "another GPU", "cuda", 1))
+    found = devices.Discovery((*devices.discover().gpus, other))
+    monkeypatch.setattr(devices, "discover", lambda: found)
+    a = wp.array([1.0, 2.0], dtype=float, device="cuda:1")
+    for version in (None, (1, 0)):
+        capsule = a.__dlpack__(stream=-1, max_version=version)
+        assert foreign._opened(capsule)[1].tensor.device_id == 1 == a.__dlpack_device__()[1]
+        twin = wp.from_dlpack(capsule)
+        assert (twin.device, twin.ptr) == ("cuda:1", a.ptr)
 
 
 def test_capsules_of_memory_that_is_only_read_say_so(driver: Fake) -> None:

@@ -206,3 +206,48 @@ def test_events_are_made_as_they_are_asked_for(driver: Noted) -> None:
         wp.Event(GPU, enable_timing=True, interprocess=True)
     assert caught.value.codes == ("H0805",)
     assert driver.since() == []
+
+
+@pytest.mark.parametrize("synchronize", [None, True, False])
+def test_the_time_between_events_waits_as_it_is_told(
+    driver: Noted, synchronize: bool | None
+) -> None:
+    start, end = (wp.record_event(wp.Event(GPU, enable_timing=True)) for _ in range(2))
+    driver.since()
+    given = {} if synchronize is None else {"synchronize": synchronize}
+    assert wp.get_event_elapsed_time(start, end, **given) == 0.0
+    waits = [] if synchronize is False else [("cuEventSynchronize", end.cuda_event)]
+    assert driver.since() == waits
+
+
+@pytest.mark.parametrize(("given", "taken"), [(-7, -1), (-1, -1), (0, 0), (5, 0)])
+def test_priorities_are_high_or_normal(
+    driver: Noted, monkeypatch: pytest.MonkeyPatch, given: int, taken: int
+) -> None:
+    """Whatever other ones the driver has, which it also gives to streams of others."""
+
+    def create(place: Any, flags: Any, priority: Any) -> None:
+        driver.calls.append(("priority", priority.value))
+        driver._new(place)
+
+    def tell(stream: Any, place: Any) -> None:
+        place._obj.value = given
+
+    wp.get_stream(GPU)
+    monkeypatch.setattr(driver, "cuStreamCreateWithPriority", create)
+    monkeypatch.setattr(driver, "cuStreamGetPriority", tell, raising=False)
+    driver.since()
+    stream = wp.Stream(GPU, priority=given)
+    assert ("priority", taken) in driver.since()
+    assert stream.priority == taken
+
+
+def test_a_scope_of_a_stream_is_one_of_its_device(two: tuple[wp.Stream, wp.Stream]) -> None:
+    _, side = two
+    with wp.ScopedDevice("sim"):
+        with wp.ScopedStream(side):
+            assert wp.get_device() == GPU
+            assert wp.get_stream() is side
+            with wp.ScopedStream(None):
+                assert wp.get_device() == GPU
+        assert wp.get_device() == "sim"
