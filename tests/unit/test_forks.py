@@ -174,17 +174,31 @@ assert twice.entries[1], "the last of them went through compiled code"
 stream = wp.get_stream("cuda:0")
 pinned = wp.zeros(4, device="cpu", pinned=True)
 graph = wp.capture_begin("cuda:0") or launch() or wp.capture_end("cuda:0")
+passing = wp.Stream("cuda:0")
+wp.launch(twice, 4, [x], stream=passing)
+del passing
+wp.synchronize("cuda:0")
+assert gpu.idle_queues, "of the stream that is gone"
+unused = wp.Stream("cuda:0")
+scope = wp.ScopedDevice("cpu")
+with wp.ScopedDevice("cuda:0"):
+    scope.__enter__()
 ACTIONS = {
     "everything": wp.synchronize,
     "a timer": wp.ScopedTimer("", print=False, synchronize=True).__enter__,
     "the CPU": lambda: wp.synchronize("cpu"),
     "devices": wp.get_devices,
     "a scope of the CPU": lambda: wp.ScopedDevice("cpu").__enter__(),
+    "the end of a scope": lambda: scope.__exit__(None, None, None),
+    "the CPU again": lambda: wp.set_device("cpu"),
     "a GPU": lambda: wp.synchronize("cuda:0"),
     "set": lambda: wp.set_device("cuda:0"),
     "scope": lambda: wp.ScopedDevice("cuda:0").__enter__(),
     "launch": launch,
     "launch on a stream": lambda: wp.launch(twice, 4, [x], stream=stream),
+    "launch on a new stream": lambda: wp.launch(twice, 4, [x], stream=unused),
+    "launch on it again": lambda: wp.launch(twice, 4, [x], stream=unused),
+    "command on it": lambda: command.launch(unused),
     "command": command.launch,
     "graph": lambda: wp.capture_launch(graph),
     "pinned": pinned.numpy,
@@ -218,7 +232,8 @@ def test_a_forked_child_of_a_process_that_uses_a_gpu(tmp_path: Path) -> None:
     lines = dict(line.split(": ") for line in out.splitlines()[1:-1])
     assert {name for name, outcome in lines.items() if outcome == "done"} == {
         "everything", "a timer", "the CPU", "devices", "a scope of the CPU",
+        "the end of a scope", "the CPU again",
     }  # fmt: skip
     assert set(lines.values()) == {"done", "H0809"}
-    assert len(lines) == 20
+    assert len(lines) == 25
     assert (out.splitlines()[0], out.splitlines()[-1]) == ("True True", "True")

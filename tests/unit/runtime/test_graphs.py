@@ -382,6 +382,18 @@ def test_a_capture_that_cannot_begin_leaves_its_stream_as_it_was(driver: Noted) 
     wp.capture_launch(capture())
 
 
+def test_a_capture_that_ends_in_a_forked_child_opens_nothing(
+    driver: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entries ask nobody whose process it is."""
+    stream = wp.get_stream("cuda:0")
+    capture()
+    assert stream.queue is not None
+    assert stream.queue.words[abi.QUEUE_OPEN // 8] == 1
+    capture(lambda: monkeypatch.setattr(driver, "is_usable", False))
+    assert stream.queue.words[abi.QUEUE_OPEN // 8] == 0
+
+
 def test_tables_are_there_for_launches_inside_a_capture(driver: Noted) -> None:
     """Copied aside: nothing of it is captured, and nobody is waited for."""
     table, device, found = wp.constant(np.arange(3.0)), wp.get_device("cuda:0"), []

@@ -228,8 +228,9 @@ class Queue:
         self.words[abi.QUEUE_FLAG // 8] = ctypes.addressof(self._flag)
 
     def open(self, is_open: bool) -> None:
-        """Whether launch entries may use it."""
-        self.words[abi.QUEUE_OPEN // 8] = is_open
+        """Whether launch entries may use it; in a forked child never, where nobody else refuses
+        them."""
+        self.words[abi.QUEUE_OPEN // 8] = is_open and self._gpu.driver.is_usable
 
     def open_for(self, capture: Capture | None, stream: int) -> None:
         """Let entries launch into a stream that is captured; None ends that."""
