@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,18 @@ from blocks.sources import Source
 from blocks.test_random import load
 from unit.frontend.harness import lower
 
+import heald as wp
+from heald.diagnostics import CompileError, Span
 from heald.interp import ArrayView, run
 from heald.ir import Kernel, check, equal, parse, to_text, walk
+from heald.library.registry import helper
 from heald.ops import TABLE
 from heald.passes import FRONT, SCALAR_CPU, guard, run_pipeline
 from heald.passes.layout import assume_unit
+from heald.passes.normalise_exits import normalise_exits
 from heald.passes.pipelines import BLOCKS, PHASES
 from heald.passes.place_barriers import place_barriers
+from heald.passes.refuse_divergence import refuse_divergence
 from heald.passes.widen_phases import widen_phases
 from heald.types import Array
 
@@ -130,3 +136,33 @@ def test_long_phases_run_several_threads_at_once(name: str) -> None:
     assert max(widths) > 1
     assert min(widths) == 1
     assert leave(wide, case) == leave(phases, case)
+
+
+@pytest.mark.parametrize("name", ["automatic_tree", "automatic_rounds"])
+def test_what_is_behind_a_placed_barrier_keeps_its_place(name: str) -> None:
+    """The parts of a branch that is cut stand where it does, not where the accesses do."""
+    kernel = normalise_exits(run_pipeline(lower(CASES[name].kernel), FRONT, check=True))
+    before, after = (
+        {op.span for op in walk(k.body) if op.name in ("if", "for", "while")}
+        for k in (kernel, place_barriers(kernel))
+    )
+    assert after == before
+
+
+def test_a_branch_of_the_library_is_shown_at_its_call() -> None:
+    @wp.kernel
+    def only_the_first(a: wp.array(dtype=float)):
+        if wp.thread_index() == 0:
+            wp.block_sync()
+
+    kernel = lower(only_the_first)
+    (branch,) = (op for op in kernel.body.ops if op.name == "if")
+    call = branch.span
+    assert call is not None
+    inside = replace(branch, span=Span(helper.__code__.co_filename, 9, 4, 9, 12).at_call(call))
+    ops = tuple(inside if op is branch else op for op in kernel.body.ops)
+    with pytest.raises(CompileError) as caught:
+        refuse_divergence(replace(kernel, body=replace(kernel.body, ops=ops)))
+    (diagnostic,) = caught.value.diagnostics
+    (note,) = diagnostic.notes
+    assert (note.text, note.span) == ("this branch parts the threads of every block", call)

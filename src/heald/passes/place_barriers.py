@@ -207,7 +207,6 @@ class _Placement:
         return self.build.rebuilt(self._one)
 
     def _one(self, op: Op) -> None:
-        self.build.span = op.span
         access = self._plan.before.get(op)
         if access is not None:
             self._wait(access)
@@ -222,9 +221,8 @@ class _Placement:
 
     def _wait(self, access: Op) -> None:
         """A barrier, whose place is that of the access that needs it."""
-        before, self.build.span = self.build.span, access.span
+        self.build.span = access.span
         self.build.emit("block_sync")
-        self.build.span = before
 
     def _cut(self, op: Op, segments: Sequence[_Segment]) -> None:
         """One branch for each segment; what later ones need is handed on."""
@@ -232,7 +230,6 @@ class _Placement:
         condition = build.get(op.operands[0])
         yielded = [region.terminator.operands for region in op.regions]
         for k, segment in enumerate(segments):
-            build.span = op.span
             if segment.barrier is not None:
                 self._wait(segment.barrier)
             if not segment.ops:
@@ -245,6 +242,7 @@ class _Placement:
             build.open()
             self._remake_arrays(segment, earlier)
             build.visit_all(segment.ops, self._one)
+            build.span = op.span
             build.emit("yield", build.get_all(kept))
             own = build.close()
             build.open()
