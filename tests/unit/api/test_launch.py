@@ -447,6 +447,35 @@ def test_one_argument_is_no_list_of_them(inputs: Any) -> None:
         wp.launch(shift, 3, [], inputs)
 
 
+@wp.kernel
+def line(a: wp.array(dtype=float)):
+    a[wp.tid()] = 1.0
+
+
+@wp.kernel
+def plane(a: wp.array(dtype=float)):
+    i, j = wp.tid()
+    a[i + j] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dim", "read", "hint"),
+    [
+        (plane, 6, "2 thread indices,", "2 dimensions; or read 1 of them, `i = wp.tid()`"),
+        (line, (2, 3), "1 thread index,", "or read 2 of them, `i, j = wp.tid()`"),
+        (plane, (1, 2, 3), "2 thread indices,", "or read 3 of them, `i, j, k = wp.tid()`"),
+        (line, (1, 2, 3, 1), "1 thread index,", "or read 4 of them, `i, j, k, l = wp.tid()`"),
+    ],
+)
+def test_dims_of_another_number_say_how_to_read_them(
+    kernel: wp.Kernel, dim: Any, read: str, hint: str
+) -> None:
+    with pytest.raises(wp.LaunchError, match="H0706") as caught:
+        wp.launch(kernel, dim, [wp.zeros(6, dtype=float)])
+    assert read in str(caught.value)
+    assert hint in str(caught.value)
+
+
 def test_unknown_options_are_refused_with_near_names() -> None:
     a = wp.zeros(3, dtype=float)
     for _ in range(3):

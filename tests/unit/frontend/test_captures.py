@@ -119,6 +119,22 @@ def test_functions_are_values(f: object, k: float, first: float) -> None:
     assert a.tolist() == [first, 9.0]
 
 
+def test_classes_are_no_functions_that_somebody_forgot_to_call() -> None:
+    """Of a function it is said that it is called with ()."""
+    source = """
+        @wp.kernel
+        def k(a: wp.array(dtype=float)):
+            {}
+    """
+    names = {"Options": types.SimpleNamespace, "f": twice}
+    lower(cell(source.format("Options"), **names)["k"])
+    assert "write f()" in refuse_text(source.format("f"), **names).hint
+    assert "with ()" in refuse_text(source.format("a[0] = f"), **names).hint
+    found = refuse_text(source.format("a[0] = Options"), **names)
+    assert "the class 'SimpleNamespace'" in found.message
+    assert found.hint == ""
+
+
 CHOICE = None
 
 
