@@ -213,7 +213,8 @@ def is_here(who: str) -> bool:
 
 
 def main(who: str, what: str = "", cache: str = "") -> None:
-    """Print the numbers of ``who``; as a process of its own, one number."""
+    """Print the numbers of ``who``; as a process of its own, seconds of
+    the loop and one number."""
     alone = what == "small"
     numbers = ALONE if alone else range(COUNT)
     if not what:

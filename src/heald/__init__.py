@@ -124,10 +124,12 @@ def __getattr__(name: str) -> Any:
 
 def __heald_hint__(name: str) -> str:  # noqa: N807 - a protocol of ours, as below
     """What to write in place of a name that is not here; empty where nothing comes to mind."""
+    if name in _OF_OTHERS:
+        return _OF_OTHERS[name]
     differences = importlib.import_module("heald.differences")
     known = differences.match(name, exact=True)
-    if name in _OF_OTHERS or known is not None:
-        return _OF_OTHERS.get(name) or str(known.remedy)
+    if known is not None:
+        return str(known.remedy)
     near = importlib.import_module("heald.frontend.session").near_miss(name, __dir__())
     if near:
         return f"did you mean {near}?"

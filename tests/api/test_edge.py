@@ -19,7 +19,7 @@ import pytest
 from fake_cuda import Fake, use_fake_gpu
 
 import heald as wp
-from heald.api.edge import caller
+from heald.diagnostics.spans import outer_frame
 
 OWN = str(Path(wp.__file__).parent)
 UTILS = ("array_cast", "array_inner", "array_scan", "array_sum")
@@ -291,10 +291,7 @@ def test_a_struct_reads_the_names_around_it() -> None:
 
     assert len(Local().x) == 3
 
-    def outside() -> Any:
-        return caller()
-
-    assert outside() is inspect.currentframe()
+    assert outer_frame() is inspect.currentframe()
 
 
 def test_hints_and_modules_are_those_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:

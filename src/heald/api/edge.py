@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from types import FrameType, FunctionType
+from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
 from heald.config import config
@@ -66,14 +66,6 @@ def at_edge(function: Callable[_P, _R]) -> Callable[_P, _R]:
 def unguarded(function: _F) -> _F:
     """Decorator for public functions that cut by themselves, or that every launch calls."""
     return _marked(function, function)
-
-
-def caller() -> FrameType | None:
-    """The frame that has called the function that asks, from outside."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_globals is globals():
-        frame = frame.f_back
-    return frame
 
 
 _done: set[object] = set()

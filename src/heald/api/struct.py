@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from heald.api.casting import cast_elements
-from heald.api.edge import caller
 from heald.api.host_value import HostValue, value_class
 from heald.api.scalars import Misfit, convert, describe, refuse, shortest, zero
 from heald.api.struct_source import member_spans
 from heald.diagnostics import Diagnostic, HealdError, Note, TypingError
+from heald.diagnostics.spans import outer_frame
 from heald.runtime import codec_of
 from heald.types import (
     Array,
@@ -323,7 +323,7 @@ def struct(cls: type) -> Any:
     Raises:
         TypingError: a member is something else (H0208), all of them at once, each underlined.
     """
-    return _declare(cls, caller())
+    return _declare(cls, outer_frame())
 
 
 def _declare(cls: object, frame: python_types.FrameType | None) -> type[StructValue]:

@@ -273,7 +273,7 @@ _TOGETHER = {"add": "add", "sub": "add", "and": "and", "or": "or", "xor": "xor"}
 def combined(body: Body, op: Op, t: Scalar, one: str, other: str) -> str:
     """What two threads together have for an atomic, with those of ``one`` before the others."""
     w, kind, name = body.writer, scalar_type(t), op.name.removeprefix("atomic_")
-    if _is_extremum_of_floats(op, t):  # a NaN changes nothing, and of equal ones the first counts
+    if t.is_float and name in _BEYOND:  # a NaN changes nothing, and of equal ones the first counts
         beyond = w.ins(f"fcmp {_BEYOND[name]} {kind} {other}, {one}")
         taken = w.ins(f"or i1 {beyond}, {w.ins(f'fcmp uno {kind} {one}, {one}')}")
         return w.ins(f"select i1 {taken}, {kind} {other}, {kind} {one}")
@@ -283,10 +283,6 @@ def combined(body: Body, op: Op, t: Scalar, one: str, other: str) -> str:
         return w.ins(f"{_TOGETHER[name]} {kind} {one}, {other}")
     sign = "s" if t.kind == "i" else "u"
     return w.ins(f"call {kind} @llvm.{sign}{name}.{kind}({kind} {one}, {kind} {other})")
-
-
-def _is_extremum_of_floats(op: Op, t: Scalar) -> bool:
-    return t.is_float and op.name in ("atomic_min", "atomic_max")
 
 
 def _from_lane(body: Body, t: Scalar, value: str, distance: int) -> str:

@@ -36,7 +36,7 @@ def build_for_gpu(
     if arch is None:
         gpus = discover().gpus
         arch = architecture_of(gpus[0].device) if gpus else _DEFAULT
-    cuda_target(arch)  # there is one
+    cuda_target(arch)  # refuses what is none, before passes read its number
     kernel = program.lowered_for_gpu(Choice(), arch)
     wide = widen_for_gpu(kernel)
     ptx = ptx_text(kernel, arch, entry=entry_symbol(kernel), wide=wide).encode()

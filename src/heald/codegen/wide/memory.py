@@ -274,8 +274,7 @@ def _update_shared(body: WideBody, op: Op, access: Access) -> None:
         given = body.chosen(body.mask, whole, given, body.spread(scalar, str(_neutral(kind, t))))
     one = w.ins(f"call {scalar} @llvm.vector.reduce.{name}({whole} {given})")
     w.width = 1
-    place = first_address(body, access, offset)
-    update(body, op, t, place, [one])
+    update(body, op, t, first_address(body, access, offset), [one])
     w.width = body.width
     if end is not None:
         w.do(f"br label %{end}")

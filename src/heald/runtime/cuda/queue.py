@@ -190,11 +190,12 @@ class Queue:
         if not self._prints:
             self._prints = _new_memory(self._gpu, abi.PRINT_DATA + CAPACITY)
             put(self._gpu, self._prints, new_buffer().buffer)
-        elif self.has_printed and self._kept is None and self._gpu.captures:
-            wait_for(self._gpu, self.stream)
-            self.show()
         elif self.has_printed and self._kept is None:
-            deliver([self])
+            if self._gpu.captures:
+                wait_for(self._gpu, self.stream)
+                self.show()
+            else:
+                deliver([self])
         self.has_printed = True
         return self._prints
 
