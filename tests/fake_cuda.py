@@ -99,6 +99,11 @@ class Fake:
 
     cuMemsetD16Async = cuMemsetD32Async = cuMemsetD8Async
 
+    cuModuleLoadData = cuModuleGetFunction = _new
+
+    def cuFuncGetAttribute(self, place: Any, which: Any, function: Any) -> None:
+        place._obj.value = 1024
+
     def move(self, kernel: Kernel, dim: Any, inputs: Any, device: Device) -> None:
         """What a launch of one of ``content_kernels.MOVES`` does."""
         assert kernel is MOVES[len(dim) - 1]

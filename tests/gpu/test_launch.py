@@ -192,6 +192,37 @@ def test_a_thread_of_a_large_launch_runs_several(count: int) -> None:
     assert bool(there[0]) == (count > LARGE)
 
 
+def test_small_launches_before_and_after_large_ones() -> None:
+    """Code for small ones has no lanes; large ones replace it, also where it is recorded or part of
+    a graph."""
+    out = wp.zeros(LARGE, dtype=int, device=GPU)
+
+    @wp.kernel
+    def count(out: wp.array(dtype=int)):
+        i = wp.tid()
+        out[i] = out[i] + 1
+
+    def launch(n: int, **how: Any) -> Any:
+        return wp.launch(count, dim=n, inputs=[out], device=GPU, **how)
+
+    for _ in range(4):  # the last of them through an entry
+        launch(100)
+    small = launch(100, record_cmd=True)
+    with wp.ScopedCapture(GPU) as capture:
+        launch(100)
+        small.launch()
+    for _ in range(4):
+        launch(LARGE)
+        launch(100)
+        small.launch()
+        wp.capture_launch(capture.graph)
+    small.set_dim(LARGE)
+    small.launch()
+    left = out.numpy()
+    assert (left[:100] == 4 + 4 * 5 + 1).all()
+    assert (left[100:] == 4 + 1).all()
+
+
 @pytest.mark.parametrize("start", [0, 1])
 def test_neighbours_in_a_large_grid(start: int) -> None:
     u = np.random.default_rng(5).random((2049, 2051 + start), dtype=np.float32)

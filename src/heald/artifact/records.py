@@ -115,6 +115,7 @@ class Artifact:
             have much more to do than others; 0 where all do as much.
         blocks: threads of a block meet or share memory, so they have to run together.
         waits: GPU: every thread first waits for the grid before, so the grid may begin early.
+        few: GPU: lanes were left out, as launches that do not fill a GPU have no use for them.
     """
 
     target: str
@@ -131,3 +132,4 @@ class Artifact:
     grain: int = 0
     blocks: bool = False
     waits: bool = False
+    few: bool = False

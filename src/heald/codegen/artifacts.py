@@ -30,6 +30,7 @@ def build(
     blocks: Kernel | None = None,
     condition: LaunchCondition | None = None,
     level: int = LEVEL,
+    few: bool = False,
     around: AbstractContextManager[None] | None = None,
 ) -> Artifact:
     """Compile a kernel that ``guard`` and ``scalarise`` have seen.
@@ -37,6 +38,7 @@ def build(
     ``wide`` is the same kernel without exits and with the width that ``coalesce`` (``coarsen`` for
     GPUs) gave it.
     ``blocks`` is what ``split_phases`` made of it, for CPUs, where threads of a block meet.
+    ``few`` leaves lanes out of code for GPUs.
     ``around`` is entered while LLVM works.
     ``condition`` must hold at a launch for this variant to be right.  The code holds no places of
     the source, so it depends on the content of the kernel only.
@@ -48,6 +50,10 @@ def build(
     entry = entry_symbol(kernel)
     offsets, size = parameter_layout(p.type for p in kernel.params)
     access = parameter_access(kernel)
+    lanes = lanes_of(kernel, wide) if target.name == "cuda" else None
+    few = few and lanes is not None
+    if few:
+        wide = lanes = None
     return Artifact(
         target=target.name,
         code=_code(kernel, entry, target, wide, blocks, level, around or nullcontext()),
@@ -64,10 +70,11 @@ def build(
         sites=sites_of(kernel),
         formats=formats_of(kernel),
         work=_work(kernel, wide),
-        lanes=lanes_of(kernel, wide) if target.name == "cuda" else None,
+        lanes=lanes,
         grain=_lanes(wide) if is_uneven(kernel) and not shares_block(kernel) else 0,
         blocks=shares_block(kernel),
         waits=target.can_wait,
+        few=few,
     )
 
 

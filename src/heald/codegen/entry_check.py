@@ -199,6 +199,12 @@ def _gpu_trials(code: EntryCode, table: EntryTable) -> Iterator[bool]:
         threads = Lanes(4, 8).grid(extents, len(extents))
         threads = threads if threads >= 100 else prod(extents)
         yield launched()[0] == -(-threads // 64)
+    for few, threads, is_taken in ((True, 99, True), (True, 100, False), (False, 100, True)):
+        plain = replace(function, lanes=None, few=few)
+        enter = code.bind(replace(table, variants={0: plain}), ())
+        outcome = enter(threads, 64, [probe], (9, *_NUMBERS), address)
+        yield outcome is (None if is_taken else NotImplemented)
+        yield not is_taken or launched()[0] == 2
     enter = code.bind(replace(table, variants={0: replace(function, exact=True)}), ())
     yield enter(5, 64, [probe], (9, *_NUMBERS), address) is None
     yield enter(5, 65, [probe], (9, *_NUMBERS), address) is NotImplemented

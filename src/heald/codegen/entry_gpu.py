@@ -31,16 +31,22 @@ _HEADER_WORDS = "\n".join(
 )
 _PREPARE = f"""\
 ; Threads of the grid for a launch, as ``artifact.Lanes`` says: as many as it has, or fewer where
-; each may take several of a row.
+; each may take several of a row; more than any grid has for a launch that wants other code.
 define internal i64 @grid_threads(ptr %variant, ptr %header, i64 %rank, i64 %total) nounwind {{
 {read("stretch", "%variant", table.STRETCH)}
+{read("least", "%variant", table.LEAST)}
   %has.lanes = icmp ne i64 %stretch, 0
   %few = icmp ule i64 %total, {abi.MAX_NARROW}
   %may = and i1 %has.lanes, %few
-  br i1 %may, label %try, label %each
+  br i1 %may, label %try, label %alone
+alone:
+  %others = icmp uge i64 %total, %least
+  %refused = select i1 %has.lanes, i1 false, i1 %others
+  br i1 %refused, label %refuse, label %each
+refuse:
+  ret i64 {1 << 62}
 try:
 {read("spacing", "%variant", table.SPACING)}
-{read("least", "%variant", table.LEAST)}
   %axis = sub i64 %rank, 1
   %place = getelementptr i64, ptr %header, i64 %axis
   %row = load i64, ptr %place, align 8

@@ -57,7 +57,8 @@ THREADS = 8  # GPU: most threads of a block
 SOURCE = 16  # GPU: number under which the runtime knows the variant
 STRETCH = 24  # GPU: threads of a row that go together in a smaller grid, or 0 (artifact.Lanes)
 SPACING = 32  # GPU: threads of that grid which run them
-LEAST = 40  # GPU: threads of the smallest such grid that is worth it
+LEAST = 40  # GPU: threads of the smallest such grid that is worth it; without STRETCH, threads of
+# the smallest launch that is refused, as it wants other code
 EXACT = 48  # GPU: whether blocks must be as large as asked for
 EARLY = 56  # GPU: most threads of a grid that may begin while the one before it ends
 
@@ -88,6 +89,7 @@ CLAUSE_HEAD = 16
 TERM_SIZE = 32  # {coefficient, block or header, offset, how to load}
 IN_HEADER, IN_BLOCK = range(2)
 PLACE_SIZE = 32  # {offset in the block, ndim, itemsize, bit k: may be merged with place k}
+_ANY = (1 << 63) - 1
 _VARIANT = (1 << VARIANT_SHIFT) // WORD
 _NUMPY_TYPES = (np.float32, np.float64, np.int32, np.int64)
 LOADS = ("i64", "i8", "i16", "i32", "u8", "u16", "u32", "u64")
@@ -183,9 +185,10 @@ class GpuCode:
         threads: most threads of a block.
         source: number under which the runtime knows it.
         lanes: how grids smaller than the launch run it, where they can.
-        least: threads of the smallest such grid that is worth it.
+        least: threads of the smallest such grid that is worth it, with ``few`` of such a launch.
         exact: must blocks be as large as asked for, as their threads work together?
         early: most threads of a grid that may begin while the one before it ends.
+        few: are launches of ``least`` threads refused, as other code has lanes for them?
     """
 
     function: int
@@ -195,14 +198,16 @@ class GpuCode:
     least: int = 0
     exact: bool = False
     early: int = 0
+    few: bool = False
 
     @property
     def words(self) -> tuple[int, ...]:
         """As the table holds it."""
         lanes = self.lanes
         stretch, spacing = (0, 0) if lanes is None else (lanes.stretch, lanes.spacing)
+        least = self.least if lanes or self.few else _ANY
         code = (self.function, self.threads, self.source)
-        return (*code, stretch, spacing, self.least, self.exact, self.early)
+        return (*code, stretch, spacing, least, self.exact, self.early)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,17 @@ class Choice:
         unit: arrays are dense along their last axis and within 2^31 bytes.
         apart: what the kernel writes overlaps nothing else.
         shapes: arrays have the shapes of their contracts, as all launches have; code is the same.
+        few: the launch does not fill a GPU; the code would do for all, and larger ones have faster.
     """
 
     bounds: bool = False
     unit: bool = False
     apart: bool = False
     shapes: bool = False
+    few: bool = False
 
     @property
     def name(self) -> str:
         """Tells it from the other variants of a program."""
-        return f"bounds={self.bounds:d} unit={self.unit:d} apart={self.apart:d}"
+        name = f"bounds={self.bounds:d} unit={self.unit:d} apart={self.apart:d}"
+        return name + " few" * self.few

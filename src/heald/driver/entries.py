@@ -45,7 +45,7 @@ class Entry:
         call: ``(dim, block_dim, inputs, outputs)``; see ``codegen.entry_text`` for what it returns.
         program: what it launches.
         device: where; on a GPU calls take the address of the queue of a stream besides.
-        masks: the variants that it knows.
+        variants: those that it knows, by their masks.
         is_shared: whether it knows how to share work among cores.
         is_direct: does it read all arguments itself, so that they keep alive what it has read?
         is_fixed: was the variant chosen when it was made?
@@ -56,7 +56,7 @@ class Entry:
     call: Enter
     program: Program
     device: Device
-    masks: frozenset[int]
+    variants: Mapping[int, Variant | GpuVariant]
     is_shared: bool
     is_direct: bool = True
     is_fixed: bool = False
@@ -72,7 +72,7 @@ class Entry:
         """Would a new entry know no more?"""
         program = self.program
         return self.is_fixed or (
-            self.masks == _variants(program, self.device).keys()
+            self.variants == _variants(program, self.device)
             and (self.device.is_cuda or self.is_shared == program.is_shared)
         )
 
@@ -164,13 +164,13 @@ def fixed_replay_of(
     compiled."""
     if program.needs_care or not program.keeps_shapes(dims, arguments):
         return None
-    mask, variant = program.choose_on_gpu(device, dims, arguments)
-    revision, key = config.revision, f"{device.alias} {mask}"
+    variant = program.choose_on_gpu(device, dims, arguments)
+    revision, key = config.revision, f"{device.alias} {variant.source}"
     known = program.replays.get(key)
     if isinstance(known, _Replay) and known.revision is revision:
         return known.entry
     takes = (BytesTake(0, variant.artifact.block_size),)
-    made = _make(program, device, takes, None, only=mask)
+    made = _make(program, device, takes, None, only=variant)
     if made is not None:
         program.replays[key] = _Replay(revision, made)
     return made
@@ -233,14 +233,14 @@ def _make(
     takes: Sequence[Take],
     arrays: ArrayClass | None,
     *,
-    only: int | None = None,
+    only: GpuVariant | None = None,
 ) -> Entry | None:
-    """With ``only``, for launches that take the variant of that mask."""
+    """With ``only``, for launches that take that variant."""
     variants, artifact = _variants(program, device), program.artifact(device)
     assert artifact is not None
     conditions = program.conditions
     if only is not None:
-        variants, conditions = {0: variants[only]}, ()
+        variants, conditions = {0: only}, ()
     is_shared = program.is_shared and not device.is_cuda
     table = EntryTable(
         rank=program.rank,
@@ -261,7 +261,7 @@ def _make(
         return None
     if uses_resources(artifact):
         call = _with_queue_resources(call, device) if device.is_cuda else _with_resources(call)
-    return Entry(call, program, device, frozenset(variants), is_shared, is_fixed=only is not None)
+    return Entry(call, program, device, variants, is_shared, is_fixed=only is not None)
 
 
 def _code(variant: Variant | GpuVariant) -> CpuCode | GpuCode:
@@ -269,7 +269,7 @@ def _code(variant: Variant | GpuVariant) -> CpuCode | GpuCode:
         code, artifact = variant.code, variant.artifact
         lanes = artifact.lanes if artifact.rank else None
         known = (code.function, code.threads, variant.source)
-        return GpuCode(*known, lanes, code.least, artifact.blocks, code.early)
+        return GpuCode(*known, lanes, code.least, artifact.blocks, code.early, artifact.few)
     artifact = variant.artifact
     return CpuCode(variant.code.address, artifact.work, artifact.grain)
 

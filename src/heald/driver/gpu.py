@@ -86,8 +86,13 @@ def architecture_of(device: Device) -> str:
     return cuda_architecture(*gpu_of(device).capability)
 
 
-def compile_for_gpu(lowered: Kernel, condition: LaunchCondition, device: Device) -> Artifact:
+def compile_for_gpu(
+    lowered: Kernel, condition: LaunchCondition, device: Device, *, few: bool = False
+) -> Artifact:
     """Machine code of a lowered kernel for launches on a GPU that fulfil ``condition``.
+
+    With ``few`` for those that do not fill it: without lanes the code is made in two thirds of the
+    time.
 
     Raises:
         CompileError: the kernel uses what GPUs do not have.
@@ -95,8 +100,8 @@ def compile_for_gpu(lowered: Kernel, condition: LaunchCondition, device: Device)
     """
     arch = architecture_of(device)
     wide = compiler.widen_for_gpu(lowered)
-    target = cuda_target(arch)
-    artifact = codegen.build(lowered, target, wide=wide, condition=condition, around=passing_turn())
+    target, turn = cuda_target(arch), passing_turn()
+    artifact = codegen.build(lowered, target, wide=wide, condition=condition, few=few, around=turn)
     return replace(artifact, code=assemble_on(gpu_of(device), artifact.code, arch))
 
 

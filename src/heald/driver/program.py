@@ -46,7 +46,7 @@ from heald.runtime import (
     packer_of,
     read_fault,
 )
-from heald.runtime.cuda import Stream, current_stream, synchronize_stream
+from heald.runtime.cuda import Stream, current_stream, filling, gpu_of, synchronize_stream
 from heald.types import leaf_path
 
 if TYPE_CHECKING:
@@ -198,7 +198,9 @@ class Program:
             if key not in self._gpu_variants:
                 began = perf_counter()
                 artifact = self._artifact(choice, device)
-                self._gpu_variants[key] = load_on_gpu(self.name, artifact, device)
+                variant = load_on_gpu(self.name, artifact, device)
+                for few in (True,) if artifact.few else (True, False):
+                    self._gpu_variants[device.alias, replace(choice, few=few)] = variant
                 add_making_time(perf_counter() - began)
             return self._gpu_variants[key]
 
@@ -217,7 +219,7 @@ class Program:
 
         def compile_kernel(kernel: Kernel) -> Artifact:
             if device.is_cuda:
-                return compile_for_gpu(kernel, condition, device)
+                return compile_for_gpu(kernel, condition, device, few=choice.few)
             return compiler.compile_variant(kernel, condition)
 
         name = f"{target_name(device)} {choice.name}" if device.is_cuda else choice.name
@@ -296,7 +298,7 @@ class Program:
         return {self._mask(choice): variant for choice, variant in dict(self._variants).items()}
 
     def compiled_for_gpu(self, device: Device) -> dict[int, GpuVariant]:
-        """The same for a GPU."""
+        """The same for a GPU; code for every number of threads where there is both."""
         return {
             self._mask(choice): variant
             for (alias, choice), variant in dict(self._gpu_variants).items()
@@ -412,16 +414,16 @@ class Program:
         """Make the code for a launch, unless some code for the device is there."""
         if device.is_cuda:
             if not any(alias == device.alias for alias, _ in tuple(self._gpu_variants)):
-                self.gpu_variant(self._choice(dims, arguments), device)
+                self.choose_on_gpu(device, dims, arguments)
         elif not self._variants:
             self.choose(dims, arguments)
 
     def choose_on_gpu(
         self, device: Device, dims: Sequence[int], arguments: Sequence[Argument]
-    ) -> tuple[int, GpuVariant]:
-        """The variant for a launch on a GPU, and its mask."""
-        choice = self._choice(dims, arguments)
-        return self._mask(choice), self.gpu_variant(choice, device)
+    ) -> GpuVariant:
+        """The variant for a launch on a GPU."""
+        few = thread_count(dims) < filling(gpu_of(device))
+        return self.gpu_variant(replace(self._choice(dims, arguments), few=few), device)
 
     def keeps_shapes(self, dims: Sequence[int], arguments: Sequence[Argument]) -> bool:
         """Have the arrays of a launch the shapes of their contracts?"""
@@ -442,7 +444,7 @@ class Program:
         self, stream: Stream, dims: Sequence[int], arguments: Sequence[Argument], block_dim: int
     ) -> None:
         self.launches += 1
-        variant = self.gpu_variant(self._choice(dims, arguments), stream.device)
+        variant = self.choose_on_gpu(stream.device, dims, arguments)
         run_on_gpu(variant, stream, dims, arguments, block_dim)
         if config.verify_cuda and stream.capture is None:
             synchronize_stream(stream)

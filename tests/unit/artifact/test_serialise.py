@@ -96,6 +96,7 @@ def artifact() -> Artifact:
         grain=64,
         waits=True,
         blocks=True,
+        few=True,
     )
 
 

@@ -22,7 +22,7 @@ from heald.runtime.cuda.copies import (
     write_pinned,
 )
 from heald.runtime.cuda.devices import Gpu, discover, driver_version, gpu_of
-from heald.runtime.cuda.launch import CudaCode, launch_cuda, load_cuda, uses_resources
+from heald.runtime.cuda.launch import CudaCode, filling, launch_cuda, load_cuda, uses_resources
 from heald.runtime.cuda.memory import DeviceMemory, PinnedMemory, after_work, allocate
 from heald.runtime.cuda.queue import (
     entry_queue,
@@ -64,6 +64,7 @@ __all__ = [
     "driver_version",
     "entry_queue",
     "fill",
+    "filling",
     "gpu_of",
     "has_resources",
     "launch_cuda",

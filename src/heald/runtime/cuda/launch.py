@@ -95,9 +95,14 @@ def load_cuda(device: Device, artifact: Artifact) -> CudaCode:
         which = ctypes.c_int(_THREADS_OF_FUNCTION)
         call("cuFuncGetAttribute", ctypes.byref(threads), which, function)
     assert function.value is not None
-    least = gpu.processors * _RESIDENT
+    least = filling(gpu)
     early = least // _EARLY_PART if artifact.waits else 0
     return CudaCode(function.value, threads.value, least, early, module)
+
+
+def filling(gpu: Gpu) -> int:
+    """Threads of a grid that fill a GPU."""
+    return gpu.processors * _RESIDENT
 
 
 def uses_resources(artifact: Artifact) -> bool:
