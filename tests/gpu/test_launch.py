@@ -510,7 +510,7 @@ def test_the_next_process_finds_the_code(tmp_path: Path) -> None:
         "@wp.kernel\ndef k(a: wp.array(dtype=int)):\n    a[wp.tid()] = 7\n"
         "import heald.driver.program as p\n"
         "real = p.compile_for_gpu\n"
-        "def counted(*a):\n    print('compiled')\n    return real(*a)\n"
+        "def counted(*a, **how):\n    print('compiled')\n    return real(*a, **how)\n"
         "p.compile_for_gpu = counted\n"
         "a = wp.zeros(3, dtype=int, device='cuda:0')\n"
         "wp.launch(k, dim=3, inputs=[a], device='cuda:0')\nprint(a.list())\n"
