@@ -31,6 +31,7 @@ from typing import Any
 from benchmarks.cores import beside_loop, quiet
 
 COUNT = 30
+ROUNDS = 5
 CORES = 8
 ALONE = range(5, 14)
 """Small kernels that are compiled one after the other."""
@@ -170,9 +171,9 @@ def measure_c(numbers: Sequence[int], *, alone: bool = False) -> tuple[float, fl
     return _each(take, numbers) if alone else beside_loop(partial(take, *numbers))
 
 
-def figures(who: str = "heald", rounds: int = 3) -> dict[str, float]:
+def figures(who: str = "heald", rounds: int = ROUNDS) -> dict[str, float]:
     """All numbers, in milliseconds: medians of the less disturbed half of some rounds, in each of
-    which kernels come from the cache three times."""
+    which kernels come from the cache twice."""
     found: dict[str, list[tuple[float, float]]] = {}
     for _ in range(rounds):
         for label, pair in _round(who):
@@ -187,7 +188,7 @@ def _usual(pairs: list[tuple[float, float]]) -> float:
 def _round(who: str) -> Iterator[tuple[str, tuple[float, float]]]:
     """What each process says: how long the loop took beside it, and milliseconds."""
     with tempfile.TemporaryDirectory() as folder:
-        cached = [] if who == "nvrtc" else [(CACHED, "many")] * 3
+        cached = [] if who == "nvrtc" else [(CACHED, "many")] * 2
         for label, what in ((SMALL, "small"), (MANY, "many"), *cached):
             environment = {
                 **os.environ,
