@@ -184,9 +184,8 @@ def cold(size: str, others: Others) -> Iterator[Figure]:
 def _cold_peer(who: str) -> dict[str, float]:
     if not gpu_cold.is_here(who):
         raise MissingError(f"{gpu_cold.PACKAGES[who]} is not installed")
-    return gpu_cold.figures(
-        who, gpu_cold.ROUNDS if who == "nvrtc" else 1
-    )  # of others nothing depends
+    rounds = gpu_cold.ROUNDS if who == "nvrtc" else 1  # nothing depends on the others
+    return gpu_cold.figures(who, rounds)
 
 
 def streams(size: str, others: Others) -> Iterator[Figure]:

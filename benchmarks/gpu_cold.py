@@ -182,7 +182,7 @@ def figures(who: str = "heald", rounds: int = ROUNDS) -> dict[str, float]:
 
 
 def _usual(pairs: list[tuple[float, float]]) -> float:
-    return statistics.median(value for _, value in sorted(pairs)[: len(pairs) // 2 + 1])
+    return statistics.median(value for _, value in sorted(pairs)[: (len(pairs) + 1) // 2])
 
 
 def _round(who: str) -> Iterator[tuple[str, tuple[float, float]]]:

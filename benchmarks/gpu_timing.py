@@ -64,18 +64,19 @@ def submission(run: Callable[[], object], library: Any = wp, count: int = 500) -
 def graph_milliseconds(
     kernel: Any, inputs: list[Any], library: Any = wp, launches: int = 1000
 ) -> float:
-    """The median time of a captured graph, from its launch to its end."""
+    """The time of a captured graph, from its launch to its end, as of :func:`submission`."""
     with library.ScopedCapture(DEVICE) as capture:
         for _ in range(launches):
             library.launch(kernel, dim=32, inputs=inputs, device=DEVICE)
-    times = []
-    for _ in range(22):
+
+    def take() -> float:
         library.synchronize_device(DEVICE)
         start = time.perf_counter()
         library.capture_launch(capture.graph)
         library.synchronize_stream(DEVICE)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[2:]) * 1e3
+        return time.perf_counter() - start
+
+    return statistics.median(least_disturbed(take)) * 1e3
 
 
 def checked(
