@@ -138,7 +138,7 @@ class Launch:
                     raise state.program.error_of(outcome)
             elif self._is_queued:
                 if stream is None:
-                    stream = self._stream or CHOSEN.streams.get(self._alias)
+                    stream = self._stream or CHOSEN.sole.get(self._alias)
                     stream = current_stream(self.device) if stream is None else stream
                 call, address = state.call, stream.address
                 if call is not None:

@@ -113,7 +113,7 @@ def launch(
                     if place is entry.device or (type(place) is str and place == entry.alias):
                         call = entry.call
                         if entry.is_queued:
-                            queued = stream or CHOSEN.streams.get(entry.alias)
+                            queued = stream or CHOSEN.sole.get(entry.alias)
                             if queued is None:
                                 queued = current_stream(entry.device)
                             if queued.address:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from heald.diagnostics import DeviceError, Diagnostic, TypingError
 from heald.diagnostics.spans import calling_span
+from heald.forks import ForkSafeLock
 from heald.runtime.cuda.devices import Gpu, gpu_of
 from heald.runtime.device import Device, DeviceLike, current_device, get_device, use_device
 
@@ -380,11 +381,49 @@ def _retire(gpu: Gpu, stream: int, is_own: bool) -> None:
 # ------------------------------------------------------------------------------- current streams
 
 
-class Chosen(threading.local):
-    """The streams that this thread uses, by device; the default stream elsewhere."""
+class _OfThread(threading.local):
+    """The streams that this thread uses, by device."""
 
     def __init__(self) -> None:
         self.streams: dict[str, Stream] = {}
+
+
+class Chosen:
+    """The streams that threads use, by device.
+
+    Attributes:
+        sole: the default streams of devices on which no thread has ever chosen another one.  Every
+            launch asks, and what belongs to a thread takes four times as long to find.
+        of_thread: the streams of this thread on the other devices, as far as it has used them.
+    """
+
+    __slots__ = ("_lock", "_many", "of_thread", "sole")
+
+    def __init__(self) -> None:
+        self.sole: dict[str, Stream] = {}
+        self.of_thread = _OfThread()
+        self._many: set[str] = set()
+        self._lock = ForkSafeLock(reentrant=True)
+
+    def add_default(self, stream: Stream) -> Stream:
+        """Let a thread that has not chosen use the default stream; gives it."""
+        alias = stream.device.alias
+        with self._lock:
+            if alias not in self._many:
+                self.sole[alias] = stream
+                return stream
+        return self.of_thread.streams.setdefault(alias, stream)
+
+    def choose(self, stream: Stream) -> None:
+        """Make a stream the one that this thread uses on its device."""
+        alias = stream.device.alias
+        if alias not in self._many:
+            if stream is self.sole.get(alias):
+                return
+            with self._lock:
+                self.sole.pop(alias, None)
+                self._many.add(alias)  # only now: who sees it there goes on at once
+        self.of_thread.streams[alias] = stream
 
 
 CHOSEN = Chosen()
@@ -402,16 +441,15 @@ def default_stream(device: Device) -> Stream:
 
 def current_stream(device: Device) -> Stream:
     """The stream of a GPU that this thread uses where none is named."""
-    try:
-        return CHOSEN.streams[device.alias]
-    except KeyError:
-        return CHOSEN.streams.setdefault(device.alias, default_stream(device))
+    alias = device.alias
+    stream = CHOSEN.sole.get(alias) or CHOSEN.of_thread.streams.get(alias)
+    return CHOSEN.add_default(default_stream(device)) if stream is None else stream
 
 
 def use_stream(stream: Stream) -> Stream:
     """Make a stream the one that this thread uses on its device; gives the one used so far."""
     before = current_stream(stream.device)
-    CHOSEN.streams[stream.device.alias] = stream
+    CHOSEN.choose(stream)
     return before
 
 
@@ -446,7 +484,7 @@ def set_stream(stream: Stream | None, device: DeviceLike = None, sync: bool = Fa
     chosen = default_stream(place) if stream is None else stream
     if sync and chosen is not before:
         chosen.wait_stream(before)
-    CHOSEN.streams[place.alias] = chosen
+    CHOSEN.choose(chosen)
 
 
 def record_event(event: Event | None = None) -> Event:
