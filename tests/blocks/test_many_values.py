@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import heald as wp
+from heald.artifact import Fault, FaultKind, abi
 from heald.codegen.jit import load_object
 from heald.codegen.objects import undefined_symbols
+from heald.codegen.support import addresses
 from heald.diagnostics import CompileError
 from heald.runtime import CPU, packer_of
 from heald.runtime.launch import launch
@@ -107,8 +109,8 @@ def test_small_stacks_suffice(tmp_path: Path) -> None:
     )
 
 
-def test_the_stack_serves_where_there_is_no_memory(keep: wp.Kernel) -> None:
-    wanted = left(keep, "cpu")
+def test_a_range_without_memory_is_a_fault(keep: wp.Kernel) -> None:
+    left(keep, "cpu")
     artifact = keep.program(keep.concrete_types(None)).artifact(CPU)
     assert artifact is not None
     assert {"malloc", "free"} <= undefined_symbols(artifact.code)
@@ -118,18 +120,61 @@ def test_the_stack_serves_where_there_is_no_memory(keep: wp.Kernel) -> None:
     def refuse(size: int) -> None:
         asked.append(size)
 
-    @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-    def free(place: int | None) -> None:
-        assert place is None
-
-    imports = {
-        name: ctypes.cast(call, ctypes.c_void_p).value or 0
-        for name, call in (("malloc", refuse), ("free", free))
-    }
+    place = ctypes.cast(refuse, ctypes.c_void_p).value or 0
+    imports = {"malloc": place, "free": place, **addresses(["heald_fault"])}
     (address,), _keepalive = load_object(artifact.code, (artifact.entry,), imports)
     a = wp.array(np.linspace(-1.0, 3.0, 300).astype(np.float32), device="cpu")
+    before = a.numpy().tobytes()
     packed = packer_of(artifact).pack([a.ptr, 300, 4])
     outcome = launch(address, artifact, packed, (300,), 64)
-    assert outcome.fault is None
-    assert len(asked) == 1
-    assert a.numpy().tobytes() == wanted
+    (size,) = asked
+    assert outcome.fault == Fault(FaultKind.MEMORY, abi.NO_OP, 0, (size,), (0,))
+    assert a.numpy().tobytes() == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no limit to set")
+@pytest.mark.parametrize("launches", [1, 4], ids=["careful", "entry"])
+def test_a_process_without_memory_lives(tmp_path: Path, launches: int) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import resource\n"
+        "import heald as wp\n"
+        "@wp.kernel\n"
+        "def turn(a: wp.array(dtype=float)):\n"
+        "    i = wp.tid()\n"
+        "    own = wp.zeros(2000, dtype=float)\n"
+        "    own[i] = a[i]\n"
+        "    wp.block_sync()\n"
+        "    a[i] = -own[i]\n"
+        "a = wp.ones(64, dtype=float)\n"
+        "def run():\n"
+        "    wp.launch(turn, dim=64, inputs=[a], block_dim=64)\n"
+        f"for _ in range({launches}):\n"
+        "    run()\n"
+        "with open('/proc/self/statm') as file:\n"
+        "    used = int(file.read().split()[0]) * resource.getpagesize()\n"
+        "limit = resource.getrlimit(resource.RLIMIT_AS)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + (2 << 20), limit[1]))\n"
+        "held = []\n"
+        "try:\n"
+        "    while True:\n"
+        "        held.append(bytearray(1 << 22))\n"
+        "except MemoryError:\n"
+        "    pass\n"
+        "try:\n"
+        "    run()\n"
+        "    print('nothing')\n"
+        "except wp.KernelFault as fault:\n"
+        "    print(fault)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, limit)\n"
+        "run()\n"
+        "print(a.numpy()[0])\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    error, last = done.stdout.rsplit("\n", 2)[0], done.stdout.split()[-1]
+    assert "error[H0802]: cannot allocate 8,192,064 bytes for what blocks keep across" in error
+    assert "program.py:4:" in error
+    assert "threads faulted" not in error
+    assert float(last) == (-1.0) ** (launches + 1)

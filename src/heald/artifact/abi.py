@@ -35,6 +35,7 @@ FAULT_INDEX = 48  # i64[4]
 FAULT_SHAPE = 80  # i64[4]
 FAULT_SIZE = 112
 NO_THREAD = (1 << 63) - 1
+NO_OP = (1 << 63) - 1  # the kernel as a whole
 
 # Fault record of a GPU, where threads must not wait for each other and launches follow each other
 # before the host looks.  The first launch with a fault takes the record (``owner``); of the others

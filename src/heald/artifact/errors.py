@@ -24,11 +24,13 @@ _KINDS: Mapping[FaultKind, tuple[type[KernelFault], str]] = {
     FaultKind.HANDLE: (KernelFault, "H0406"),
     FaultKind.DIVERGENCE: (KernelFault, "H0408"),
     FaultKind.RACE: (KernelFault, "H0409"),
+    FaultKind.MEMORY: (KernelFault, "H0802"),
 }
 
 
 _HINTS = {
     FaultKind.HANDLE: "keep the object while kernels use its id, on the device it was made for",
+    FaultKind.MEMORY: "keep less alive across wp.block_sync(), or let go of arrays",
 }
 
 
@@ -42,7 +44,7 @@ def fault_error(fault: Fault, site: Site, place: str) -> KernelFault:
     """
     error, code = _KINDS[fault.kind]
     more = Note(f"{fault.count} threads faulted; this is the lowest of them")
-    notes = (more,) if fault.count > 1 else ()
+    notes = (more,) if fault.count > 1 and fault.kind is not FaultKind.MEMORY else ()
     span = None if site.span is None else site.span.in_user_code
     message, hint = f"{_describe(fault, site)}, in {place}", _HINTS.get(fault.kind, "")
     return error(Diagnostic(code, message, span, notes=notes, hint=hint))
@@ -70,6 +72,8 @@ def _describe(fault: Fault, site: Site) -> str:
         case FaultKind.RACE:
             where = f"element {_tuple(fault.index)} of {array}"
             return f"{where} is used by two threads of a block with no barrier between them"
+        case FaultKind.MEMORY:
+            return f"cannot allocate {fault.index[0]:,} bytes for what blocks keep across barriers"
 
 
 def _tuple(numbers: tuple[int, ...]) -> str:

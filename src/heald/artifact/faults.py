@@ -9,7 +9,8 @@ from enum import IntEnum
 class FaultKind(IntEnum):
     """What went wrong; the numbers are part of the launch ABI.
 
-    A GPU has 3 bits for them: from 8 on they are what the interpreter alone finds.
+    A GPU has 3 bits for them: from 8 on they are what only the interpreter finds (``RACE``), or
+    only a CPU (``MEMORY``).
     """
 
     BOUNDS = 1
@@ -20,6 +21,7 @@ class FaultKind(IntEnum):
     UNINITIALISED = 6
     DIVERGENCE = 7
     RACE = 8
+    MEMORY = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +30,9 @@ class Fault:
 
     Attributes:
         kind: what went wrong.
-        op: id of the op, a key of ``Artifact.sites``.
+        op: id of the op, a key of ``Artifact.sites``; ``abi.NO_OP`` where it is none.
         thread: linear thread index, row-major over the launch dims.
-        index: the offending index on every axis (``BOUNDS``).
+        index: the offending index on every axis (``BOUNDS``), or the bytes wanted (``MEMORY``).
         shape: the extents it was checked against (``BOUNDS``).
         count: number of threads that faulted.
     """

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 
-from heald.artifact import Artifact, LaunchCondition, Parameter, PrintFormat, Site
+from heald.artifact import Artifact, LaunchCondition, Parameter, PrintFormat, Site, abi
 from heald.codegen.access import estimate_work, is_uneven, parameter_access
 from heald.codegen.compile import compile_object
 from heald.codegen.emit import llvm_text
@@ -123,10 +123,11 @@ def parameter_names(kernel: Kernel) -> tuple[str, ...]:
 
 
 def sites_of(kernel: Kernel) -> dict[int, Site]:
-    """Where each op that can fault stands and what it works on, by id."""
+    """Where each op that can fault stands and what it works on, by id; the kernel itself, where its
+    blocks may want memory."""
     ids = op_ids(kernel)
     roots = array_roots(kernel)
-    sites: dict[int, Site] = {}
+    sites = {abi.NO_OP: Site("kernel", kernel.span)} if shares_block(kernel) else {}
     for op in walk(kernel.body):
         if op.name in OBLIGATIONS or op.name in SYNCHRONISING:
             sites.setdefault(ids[op], Site(op.name, op.span, _subject(kernel, roots, op)))

@@ -57,7 +57,8 @@ def functions(kernel: Kernel, module: Locations | None, aliases: Aliases) -> tup
     ranges.unpack(w, kernel, used)
     declared = []
     if body.scratch_bytes:
-        declared, arguments = _ALLOCATION, f"{arguments}, ptr {SCRATCH}"
+        declared, arguments = [*_ALLOCATION], f"{arguments}, ptr {SCRATCH}"
+        declared += [] if body.checked else [faults.DECLARATION]
         _take_scratch(w, body.scratch_bytes)
     _run_blocks(w, f"call void @{ranges.BODY}({arguments}){of_call}")
     w.start("done")
@@ -79,17 +80,15 @@ def functions(kernel: Kernel, module: Locations | None, aliases: Aliases) -> tup
 
 
 def _take_scratch(w: Writer, total: int) -> None:
-    """Memory for the arrays of one block after the other; the stack where there is no other."""
+    """Memory for the arrays of one block after the other; a fault where there is none."""
     room = total + ALIGNMENT
     w.lines.append(f"  {_GIVEN} = call ptr @malloc(i64 {room})")
-    before = w.block
-    w.branch(w.ins(f"icmp ne ptr {_GIVEN}, null"), "take", "stack", likely=True)
-    w.start("stack")
-    own = w.ins(f"alloca i8, i64 {room}, align {ALIGNMENT}")
-    w.do("br label %take")
+    w.branch(w.ins(f"icmp ne ptr {_GIVEN}, null"), "take", "none", likely=True)
+    w.start("none")
+    faults.record_lack(w, room)
+    w.do("br label %exit")
     w.start("take")
-    found = w.ins(phi("ptr", [(before, _GIVEN), ("stack", own)]))
-    above = w.ins(f"getelementptr i8, ptr {found}, i64 {ALIGNMENT - 1}")
+    above = w.ins(f"getelementptr i8, ptr {_GIVEN}, i64 {ALIGNMENT - 1}")
     aligned = f"call ptr @llvm.ptrmask.p0.i64(ptr {above}, i64 -{ALIGNMENT})"
     w.lines.append(f"  {SCRATCH} = {aligned}")
 

@@ -20,7 +20,7 @@ from heald.codegen.body import (
     Body,
 )
 from heald.codegen.helpers import MAX_RANK
-from heald.codegen.writer import INVARIANT
+from heald.codegen.writer import INVARIANT, Writer
 from heald.diagnostics import InternalError
 from heald.ir import Op
 
@@ -76,6 +76,17 @@ def record_fault(
         f"i64 {body.ids[op]}, i64 {int(kind)}, i64 {len(words)}, ptr {FAULT_PLACE})"
     )
     w.do(f"store i1 true, ptr {FAULTED}")
+
+
+def record_lack(w: Writer, size: int) -> None:
+    """In a range function of a CPU: there are no ``size`` bytes for it, so it runs no thread."""
+    place = w.ins(f"alloca [{2 * MAX_RANK} x i64]")
+    w.do(f"call void @llvm.memset.p0.i64(ptr {place}, i8 0, i64 {16 * MAX_RANK}, i1 false)")
+    w.do(f"store i64 {size}, ptr {place}")
+    w.do(
+        f"call void @heald_fault(ptr {HEADER}, i64 %lo, i1 false, i64 {abi.NO_OP}, "
+        f"i64 {int(FaultKind.MEMORY)}, i64 1, ptr {place})"
+    )
 
 
 def _place_words(body: Body, words: Sequence[tuple[str, str]]) -> None:
