@@ -60,11 +60,10 @@ def adapt_arguments(kernel: Kernel, values: Sequence[Any], device: Device) -> li
         LaunchError: wrong count, type, rank or device, naming parameter, expected and given.
     """
     parameters, defaults = kernel.parameters, kernel.defaults
-    tables = [table.on(device) for table in kernel.tables]
-    missing = len(parameters) - len(tables) - len(values)
+    missing = len(parameters) - len(values)
     if not 0 <= missing <= len(defaults):
         raise LaunchError(_wrong_count(kernel, len(values)))
-    values = [*values, *defaults[len(defaults) - missing :], *tables]
+    values = [*values, *defaults[len(defaults) - missing :]]
     bound: dict[str, Any] = {}
     return [
         _adapt(kernel, name, pattern, value, device, bound)
@@ -83,7 +82,7 @@ def adapt_argument(kernel: Kernel, index: int, t: Type, value: Any, device: Devi
 
 
 def _wrong_count(kernel: Kernel, given: int) -> Diagnostic:
-    names = [name for name, _ in kernel.parameters[: len(kernel.parameters) - len(kernel.tables)]]
+    names = [name for name, _ in kernel.parameters]
     message = f"kernel '{kernel.key}' takes {len(names)} arguments, {given} given"
     hint = f"missing: {', '.join(names[given:])}" if given < len(names) else ""
     note = Note(f"its parameters are {', '.join(names) or 'none'}")
@@ -325,8 +324,9 @@ def _descriptor(kernel: Kernel, name: str, t: Array, value: Any, device: Device)
 
 def find_program(
     kernel: Kernel, arguments: Sequence[Argument], dims: Sequence[int], device: Device
-) -> Program:
-    """The program for a launch, with some variant compiled.
+) -> tuple[Program, list[Argument]]:
+    """The program for a launch, with some variant compiled, and what it takes: the arguments, and
+    the tables that it captured.
 
     Raises:
         LaunchError: the kernel reads another number of indices (H0706), would write read-only
@@ -335,9 +335,18 @@ def find_program(
     """
     program = _specialise(kernel, arguments, dims)
     check_rank(kernel, program, dims)
-    program.compile_for(device, dims, arguments)
+    taken = [*arguments, *table_arguments(kernel, program, device)]
+    program.compile_for(device, dims, taken)
     _check_writable(kernel, program, arguments)
-    return program
+    return program, taken
+
+
+def table_arguments(kernel: Kernel, program: Program, device: Device) -> list[Argument]:
+    """The tables that a program captured, as it takes them."""
+    return [
+        _array_argument(kernel, name, table.__heald_table__, table.on(device), device)
+        for name, table in program.tables
+    ]
 
 
 def _specialise(kernel: Kernel, arguments: Sequence[Argument], dims: Sequence[int]) -> Program:
@@ -376,8 +385,9 @@ def check_rank(kernel: Kernel, program: Program, dims: Sequence[int]) -> None:
 
 
 def _check_writable(kernel: Kernel, program: Program, arguments: Sequence[Argument]) -> None:
+    written_or_not = program.written()[: len(arguments)]  # the rest are tables, which never are
     for (name, _), argument, written in zip(
-        kernel.parameters, arguments, program.written(), strict=True
+        kernel.parameters, arguments, written_or_not, strict=True
     ):
         for leaf in argument.leaves:
             if written and isinstance(leaf, ArrayArgument) and leaf.read_only:

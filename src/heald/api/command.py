@@ -178,7 +178,9 @@ class Launch:
 
     def _bind(self, dims: tuple[int, ...], arguments: tuple[Argument, ...]) -> _State:
         revision = config.revision
-        program = find_program(self.kernel, arguments, dims, self.device)
+        given = arguments[: len(self.kernel.parameters)]  # the rest are tables of a program
+        program, taken = find_program(self.kernel, given, dims, self.device)
+        arguments = tuple(taken)
         entry = call = None
         watched = config.debug or (self.device.is_cuda and config.verify_cuda)
         plain = not (self.device.is_sim or program.has_wide_index or watched)

@@ -127,7 +127,7 @@ def _within_words(values: array, ends: tuple[int, int]) -> tuple[int, int]:
 def _launch(which: Kernel, dims: Sequence[int], inputs: Sequence[Any]) -> None:
     device = inputs[0].device
     arguments = adapt_arguments(which, inputs, device)
-    program = find_program(which, arguments, dims, device)
+    program, arguments = find_program(which, arguments, dims, device)
     program.run(device, dims, arguments, _BLOCK)
 
 

@@ -43,6 +43,7 @@ def keep_entry(
     if any(e.program is program and e.device is device and e.is_current for e in others):
         return
     strict = [is_generic(pattern) for _, pattern in kernel.parameters]
+    strict += [False] * len(program.tables)
     made = entry_of(program, device, strict, _HOST, partial(_packer, kernel, device))
     if made is not None:
         others = tuple(e for e in others if e.program is not program or e.device is not device)
@@ -64,6 +65,8 @@ def _packer(
             if known is not None and value.__heald_type__ is parameter.type:
                 fits = value.device is device and not (written and value.data.read_only)
                 return (known, value) if fits else None
+        if index >= len(kernel.parameters):
+            return None  # a table, which entries understand
         try:
             argument = adapt_argument(kernel, index, parameter.type, value, device)
         except HealdError:

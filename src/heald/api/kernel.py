@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, update_wrapper
 from types import FunctionType
 from typing import Any
 
@@ -14,7 +14,7 @@ from heald.config import config
 from heald.diagnostics import Diagnostic, LaunchError, TypingError
 from heald.driver import Entry, Program, compile_program, report_changes
 from heald.forks import ForkSafeLock
-from heald.frontend import Options, captured_tables, parameter_patterns, remember
+from heald.frontend import Options, parameter_patterns, remember
 from heald.runtime import CPU, current_device
 from heald.types import Pattern, Type, as_type, i32, i64, usual_type
 
@@ -63,18 +63,15 @@ class Kernel:
 
     Attributes:
         key: its name.
-        tables: what it captures by ``wp.constant(array)``; parameters behind the others, which
-            launches fill in.  Known once ``parameters`` are.
         entries: ways to launch it again with arguments like those of the last launches, and the
             revision of the settings that they were made for.
     """
 
     # What launches read are slots, which are read faster, and which ``functools.update_wrapper``
     # does not overwrite by attributes of functions.
-    __slots__ = ("__dict__", "__weakref__", "entries", "tables")
+    __slots__ = ("__dict__", "__weakref__", "entries")
 
     entries: tuple[object, tuple[Entry, ...]]
-    tables: tuple[Any, ...]
 
     def __init__(
         self,
@@ -91,7 +88,6 @@ class Kernel:
         self._read_parameters = parameters
         self._parameters: tuple[tuple[str, Pattern], ...] | None = None
         self._captured: object = None
-        self.tables = ()
         self._compile = compile_for
         self._programs: dict[Key, Program] = {}
         self._lock = ForkSafeLock()
@@ -316,13 +312,8 @@ def kernel(
             f, types, name=called, safety=safety, options=options, check_contracts=checked
         )
 
-    def parameters() -> tuple[tuple[str, Pattern], ...]:
-        tables = captured_tables(f)
-        made.tables = tuple(table for _, table in tables)
-        return (*parameter_patterns(f), *((name, table.__heald_table__) for name, table in tables))
-
-    made = Kernel(called, home, parameters, compiled, settings)
-    functools.update_wrapper(made, f)
+    made = Kernel(called, home, partial(parameter_patterns, f), compiled, settings)
+    update_wrapper(made, f)
     home.kernels[called] = made
     return made
 

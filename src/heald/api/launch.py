@@ -105,13 +105,12 @@ def launch(
             if revision is config.revision:
                 place = device if stream is None else _device_of(stream, device)
                 place = CURRENT.device if place is None else place
-                last = outputs
                 for entry in entries:
-                    if kernel.tables:
-                        tables = [table.on(entry.device) for table in kernel.tables]
-                        last = (*outputs, *tables)
                     if place is entry.device or (type(place) is str and place == entry.alias):
-                        call = entry.call
+                        last, call = outputs, entry.call
+                        if entry.tables:
+                            tables = [table.on(entry.device) for table in entry.tables]
+                            last = (*outputs, *tables)
                         if entry.is_queued:
                             queued = stream or CHOSEN.sole.get(entry.alias)
                             if queued is None:
@@ -211,17 +210,18 @@ def _launch(
     if record_cmd:
         command = Launch(kernel, dims, arguments, where, threads, stream)
         if config.hints:
-            hint_at_dim(command.recorded()[0], dims, arguments, threads)
+            program, taken = command.recorded()
+            hint_at_dim(program, dims, taken, threads)
         return command
-    with launch_hints(dims, arguments, where, threads) if config.hints else nullcontext() as noted:
-        program = find_program(kernel, arguments, dims, where)
+    with launch_hints(dims, where, threads) if config.hints else nullcontext() as noted:
+        program, arguments = find_program(kernel, arguments, dims, where)
         try:
             run_program(program, where, dims, arguments, threads, stream)
         finally:
             if not where.is_sim:
                 keep_entry(kernel, program, where, revision)
         if noted is not None:
-            noted.append(program)
+            noted.append((program, arguments))
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from heald.api.adapt import adapt_arguments, check_rank
+from heald.api.adapt import adapt_arguments, check_rank, table_arguments
 from heald.api.kernel import Kernel
 from heald.api.scalars import describe
 from heald.api.struct import StructValue
@@ -68,6 +68,8 @@ def verify(
     dims = None if dim is None else check_dims(dim)
     arguments = None if args is None else adapt_arguments(kernel, args, _device_of(args))
     program = _program(kernel, arguments, dims)
+    if args is not None and arguments is not None:
+        arguments += table_arguments(kernel, program, _device_of(args))
     _check_threads(kernel, program, dims)
     facts = [*launch_facts(program.wir, dims, arguments), *_given(program, given)]
     infer = dim is None and args is None and not given

@@ -108,13 +108,16 @@ def look_up(arguments: Sequence[Argument], dims: Sequence[int], symbol: Symbol) 
 
 def needs_wide_index(arguments: Sequence[Argument], dims: Sequence[int]) -> bool:
     """Does a launch dim or an extent reach 2^31, so that int32 indices would not do?"""
-    if any(extent >= _WIDE for extent in dims):
-        return True
-    return any(
-        isinstance(leaf, ArrayArgument) and any(extent >= _WIDE for extent in leaf.shape)
+    return is_wide(dims) or any(
+        isinstance(leaf, ArrayArgument) and is_wide(leaf.shape)
         for argument in arguments
         for leaf in argument.leaves
     )
+
+
+def is_wide(extents: Sequence[int]) -> bool:
+    """Is one of them 2^31 or more?"""
+    return any(extent >= _WIDE for extent in extents)
 
 
 _WIDE = 1 << 31

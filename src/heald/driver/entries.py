@@ -51,6 +51,7 @@ class Entry:
         is_fixed: was the variant chosen when it was made?
         alias: the name of the device.
         is_queued: do calls take the queue of a stream?
+        tables: of the program, which calls take behind the other arguments.
     """
 
     call: Enter
@@ -62,10 +63,12 @@ class Entry:
     is_fixed: bool = False
     alias: str = field(init=False)
     is_queued: bool = field(init=False)
+    tables: tuple[Any, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alias", self.device.alias)
         object.__setattr__(self, "is_queued", self.device.is_cuda)
+        object.__setattr__(self, "tables", tuple(table for _, table in self.program.tables))
 
     @property
     def is_current(self) -> bool:

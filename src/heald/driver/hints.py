@@ -40,18 +40,18 @@ def add_making_time(seconds: float) -> None:
 
 @contextmanager
 def launch_hints(
-    dims: Sequence[int], arguments: Sequence[Argument], device: Device, block_dim: int
-) -> Iterator[list[Program]]:
-    """Around one launch, which appends its program to the list: say afterwards what could be
-    better."""
+    dims: Sequence[int], device: Device, block_dim: int
+) -> Iterator[list[tuple[Program, Sequence[Argument]]]]:
+    """Around one launch, which appends its program and arguments to the list: say afterwards what
+    could be better."""
     _making.seconds = 0.0
-    programs: list[Program] = []
+    programs: list[tuple[Program, Sequence[Argument]]] = []
     try:
         yield programs
         seconds = _making.seconds
     finally:
         del _making.seconds
-    for program in programs:
+    for program, arguments in programs:
         if seconds:
             _give(_made_late(program, seconds))
         hint_at_dim(program, dims, arguments, block_dim)

@@ -71,6 +71,8 @@ class Program:
 
     Attributes:
         name: what errors call it.
+        tables: what it captured by ``wp.constant(array)``, with names; parameters behind the
+            others, which launches fill in.
         safety: which guards it keeps.
         has_wide_index: whether its indices have 64 bits.
         rank: launch dimensions that it reads.
@@ -94,8 +96,10 @@ class Program:
         promises: Promises | None = None,
         check_contracts: bool = False,
         warp_reduce: bool = False,
+        tables: Sequence[tuple[str, Any]] = (),
     ) -> None:
         self.name = name
+        self.tables = tuple(tables)
         self.safety = safety
         self._warp_reduce = warp_reduce
         self.has_wide_index = wide_index

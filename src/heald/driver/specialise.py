@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,12 @@ import heald.frontend as frontend
 import heald.interp as interp
 from heald.codegen import has_entries, host_target, parallel_launcher, prepare_compiler
 from heald.config import config
+from heald.driver.arguments import is_wide
 from heald.driver.cache import analyse
 from heald.driver.deep import deeply
 from heald.driver.program import Program
 from heald.driver.tracing import show_source
-from heald.frontend import Options, parameter_contracts, read_source
+from heald.frontend import Options, captured_tables, parameter_contracts, read_source
 from heald.library.registry import load_topics, lookup
 from heald.types import Type, i64
 
@@ -40,14 +42,19 @@ def compile_program(
 ) -> Program:
     """A kernel for concrete parameter types, ready to be launched; code is made on first demand.
 
+    It keeps the tables that it captures now, as it keeps all values.
+
     Raises:
         CompileError: every mistake found in the source.
     """
     show_source(function)
-    contracts = parameter_contracts(function)
+    tables = captured_tables(function)
+    contracts = parameter_contracts(function, tables)
+    if any(is_wide(table.shape) for _, table in tables.named):
+        options = replace(options, index=i64)
 
     def lower() -> Kernel:
-        wir = frontend.lower_kernel(function, types, resolve, options, name=name)
+        wir = frontend.lower_kernel(function, types, resolve, options, name=name, tables=tables)
         wir = compiler.structured(wir)
         if any(contracts):
             import_module("heald.driver.contracts").check_access(wir, contracts, function)
@@ -55,6 +62,8 @@ def compile_program(
 
     stated = f" {contracts}" if any(contracts) else ""
     stated += " checked" * check_contracts  # the code differs, if not the program
+    # Of two tables of one type, which name means which: they are told apart by nothing else.
+    stated += f" {tables.meant} {tables.types}" * bool(tables.named)
     chosen = f"{options} {safety=} {name=}{stated}"
     span = read_source(function).name_span(None)
     analysed, cache = deeply(lambda: analyse(function, types, chosen, lower), name, span)
@@ -71,6 +80,7 @@ def compile_program(
         promises=promises,
         check_contracts=check_contracts,
         warp_reduce=options.warp_reduce,
+        tables=tables.named,
     )
 
 

@@ -21,7 +21,7 @@ from heald.frontend.sources import (
     read_source,
 )
 from heald.frontend.statements import TooManyErrors, block
-from heald.frontend.tables import captured_tables
+from heald.frontend.tables import Tables, captured_tables
 from heald.ir import ATOMICS, Kernel, Region, Value, walk
 from heald.passes.array_roots import array_roots
 from heald.types import Type
@@ -36,29 +36,30 @@ def lower_kernel(
     options: Options = _DEFAULT,
     *,
     name: str | None = None,
+    tables: Tables | None = None,
 ) -> Kernel:
     """The WIR of a kernel for concrete parameter types.
 
     Args:
         function: the Python function under the decorator.
-        types: one type for each parameter, and perhaps for each captured table behind them.
+        types: one type for each parameter.
         resolver: finds library builtins by name.
         options: what to compile for.
         name: of the kernel, where it is not the function's.
+        tables: what it captures, where that is known; they are parameters behind the others.
 
     Raises:
         CompileError: with every mistake found, up to ten.
     """
     source = read_source(function)
-    tables, declared = captured_tables(function), parameters_of(function)
-    if len(types) == len(declared):
-        types = [*types, *(table.__heald_table__ for _, table in tables)]
-    params = tuple(Value(t) for t in types)
+    tables = captured_tables(function) if tables is None else tables
+    declared = parameters_of(function)
+    params = tuple(Value(t) for t in (*types, *tables.types))
     frame = Frame(source, None, {}, [Target("kernel")])
     s = Session(resolver, options, frame, expression, block, call_builtin)
     for parameter, value in zip(declared, params[: len(declared)], strict=True):
         s.bind(parameter.name, value, source.parameter(parameter.name))
-    for (called, table), value in zip(tables, params[len(declared) :], strict=True):
+    for (called, table), value in zip(tables.named, params[len(declared) :], strict=True):
         s.tables[id(table)] = value
         s.shapes[value] = tuple(table.shape)
         s.names[value] = called

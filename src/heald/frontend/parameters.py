@@ -14,7 +14,7 @@ from heald.frontend.sources import (
     parameters_of,
     read_source,
 )
-from heald.frontend.tables import captured_tables
+from heald.frontend.tables import Tables
 from heald.types import Contract, Contracted, Pattern, as_type, contract_of
 
 
@@ -35,11 +35,10 @@ def parameter_patterns(function: FunctionType) -> tuple[tuple[str, Pattern], ...
     raise _bad_parameters(function)
 
 
-def parameter_contracts(function: FunctionType) -> tuple[Contract | None, ...]:
+def parameter_contracts(function: FunctionType, tables: Tables) -> tuple[Contract | None, ...]:
     """The contract of each parameter, None where there is none; tables promise their shape."""
     declared = (contract_of(p.annotation) for p in declared_parameters(function))
-    tables = (table for _, table in captured_tables(function))
-    shapes = (Contract(tuple(map(str, table.shape)), fixed=True) for table in tables)
+    shapes = (Contract(tuple(map(str, table.shape)), fixed=True) for _, table in tables.named)
     return (*declared, *shapes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -18,15 +19,34 @@ def table_type(value: Any) -> Array | None:
     return t if isinstance(t, Array) else None
 
 
-def captured_tables(function: FunctionType) -> tuple[tuple[str, Any], ...]:
-    """The tables that a kernel captures, itself or by functions that it calls, each once.
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables that a kernel captures as its names are bound now, itself or by functions that it
+    calls.
 
-    With the names by which it captures them, in the order of the names.
+    Attributes:
+        named: each once, with the first name by which it is captured.
+        meant: which of them each captured name is that is a table, in the order of the walk.
     """
+
+    named: tuple[tuple[str, Any], ...] = ()
+    meant: tuple[int, ...] = ()
+
+    @property
+    def types(self) -> tuple[Array, ...]:
+        """What the parameters for them are."""
+        return tuple(table.__heald_table__ for _, table in self.named)
+
+
+def captured_tables(function: FunctionType) -> Tables:
+    """The tables that a kernel captures."""
     found: dict[int, tuple[str, Any]] = {}
+    met = []
     for name, value in _captured(function, set()):
         found.setdefault(id(value), (name, value))
-    return tuple(found.values())
+        met.append(id(value))
+    order = list(found)
+    return Tables(tuple(found.values()), tuple(map(order.index, met)))
 
 
 def _captured(function: FunctionType, met: set[FunctionType]) -> Iterator[tuple[str, Any]]:

@@ -342,8 +342,8 @@ def test_a_storm_of_small_launches_on_a_gpu() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(2000):
-            with launch_hints((4,), (), device, 1) as programs:
-                programs.append(program)
+            with launch_hints((4,), device, 1) as programs:
+                programs.append((program, ()))
     (hint,) = [str(w.message) for w in caught]
     assert "H1001" in hint
     assert "capture them in a graph (wp.ScopedCapture)" in hint

@@ -552,7 +552,7 @@ def test_the_stream_of_a_launch_waits_for_arrays_of_others(
     order: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not the current one, which is as it was afterwards."""
-    monkeypatch.setattr(launch, "find_program", lambda *_: SimpleNamespace(launches=0))
+    monkeypatch.setattr(launch, "find_program", lambda *_: (SimpleNamespace(launches=0), []))
     monkeypatch.setattr(launch, "run_program", lambda *_: None)
     a, side = wp.zeros(3, device="cuda:0"), wp.Stream("cuda:0")
     usual = wp.get_stream("cuda:0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -134,19 +135,102 @@ def test_their_extents_are_known_to_the_prover() -> None:
     assert "outside 'WEIGHTS' of shape 3" in str(report)
 
 
-def test_no_launch_gives_a_table_another_shape() -> None:
-    """Not even where the name is bound to another one before the kernel is compiled."""
-    table = wp.constant(np.array([1.0, 2.0], dtype=np.float32))
+def first_of(kernel: wp.Kernel, dtype: Any) -> Any:
+    out = wp.zeros(1, dtype=dtype)
+    wp.launch(kernel, dim=1, inputs=[out])
+    return out.list()[0]
+
+
+def test_a_specialisation_has_the_tables_that_it_captured() -> None:
+    """As it has the values of plain names: those of when it was compiled, until it is again."""
+    pair = table = wp.constant(np.array([1.0, 2.0], dtype=np.float32))
+    base = 10
 
     @wp.kernel
-    def halves(out: wp.array(dtype=float)):
-        out[wp.tid()] = table[1]
+    def last(out: wp.array(dtype=Any)):
+        out[wp.tid()] = out.dtype(table[table.shape[0] - 1]) + out.dtype(base)
 
-    assert [name for name, _ in halves.parameters] == ["out", "table"]
-    table = wp.constant(np.array([1.0, 2.0, 3.0], dtype=np.float32))
+    assert [name for name, _ in last.parameters] == ["out"]
+    for _ in range(3):
+        assert first_of(last, wp.float32) == 12.0
+    three = table = wp.constant(np.array([7, 8, 9], dtype=np.int8))
+    base = 20
+    for _ in range(3):
+        assert first_of(last, wp.int32) == 29
+        assert first_of(last, wp.float32) == 12.0, "compiled before"
+    command = wp.launch(last, 1, [out := wp.zeros(1, dtype=wp.int32)], record_cmd=True)
+    table = wp.constant(np.array([1], dtype=np.int64))
+    three.assign([7, 8, 6])
+    pair.assign([1.0, 0.0])
+    assert first_of(last, wp.int32) == 26
+    assert first_of(last, wp.float32) == 10.0
+    command.launch()
+    assert out.list() == [26]
+    last.invalidate()
+    for _ in range(3):
+        assert first_of(last, wp.int32) == 21
+        assert first_of(last, wp.float32) == 21.0
+    command.launch()
+    assert out.list() == [21]
+
+
+def test_a_name_may_mean_a_table_now_and_a_number_then() -> None:
+    one, two = wp.constant(np.array([5, 6])), wp.constant(np.array([7]))
+    first: Any = one
+    second: Any = one
+
+    @wp.func
+    def of_second(k: int):
+        return wp.static(second if isinstance(second, int) else 0)
+
+    @wp.kernel
+    def mixed(out: wp.array(dtype=Any)):
+        total = int(out.shape[0])
+        if wp.static(not isinstance(first, int)):
+            total += int(first[0])
+        if wp.static(not isinstance(second, int)):
+            total += int(second[0])
+        out[wp.tid()] = out.dtype(total + of_second(0))
+
+    found = []
+    for dtype, first, second in (  # noqa: B007 - the kernel captures them
+        (wp.int32, one, one),
+        (wp.int64, one, two),
+        (wp.float32, 3, two),
+        (wp.float64, 3, 40),
+        (wp.int16, two, one),
+    ):
+        found.append(first_of(mixed, dtype))
+    assert found == [11, 13, 8, 41, 13]
+    first = second = 0
+    for _ in range(2):
+        assert [first_of(mixed, t) for t in (wp.int32, wp.int64, wp.float32)] == found[:3]
+    assert [len(program.tables) for program in mixed.programs()] == [1, 2, 1, 0, 2]
+
+
+def test_types_are_given_for_arguments_only() -> None:
+    @wp.kernel
+    def spread(out: wp.array(dtype=Any)):
+        out[wp.tid()] = out.dtype(STEPS[0, 1])
+
+    spread.prepare(wp.array(dtype=wp.float64))
+    assert first_of(spread, wp.float64) == 1.0
+    assert len(spread.programs()) == 1
+    command = wp.launch(spread, 1, [wp.zeros(1, dtype=wp.float64)], record_cmd=True)
     with pytest.raises(LaunchError) as caught:
-        wp.launch(halves, dim=1, inputs=[wp.zeros(1, dtype=float)])
-    assert caught.value.codes == ("H0717",)
+        command.set_param_by_name("STEPS", wp.zeros((2, 3), dtype=wp.int32))
+    assert caught.value.codes == ("H0715",)
+    report = wp.verify(spread, dim=1, args=[wp.zeros(1, dtype=wp.float64)])
+    assert report["bounds"].verdict is Verdict.PROVED
+
+
+def test_a_huge_table_makes_indices_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    @wp.kernel
+    def extent(out: wp.array(dtype=wp.int64)):
+        out[wp.tid()] = wp.int64(WEIGHTS.shape[0])
+
+    monkeypatch.setattr(WEIGHTS, "shape", (1 << 31,))
+    assert extent.program(extent.concrete_types()).has_wide_index
 
 
 def test_indices_are_guarded() -> None:

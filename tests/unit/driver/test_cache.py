@@ -421,6 +421,26 @@ def test_rebinding_counts_after_invalidate_only(writer: Writer) -> None:
     assert launched(module.k) == 2.0
 
 
+TABLES = """
+import numpy as np
+ONE, TWO = (wp.constant(np.array([x], dtype=np.float32)) for x in (1.0, 2.0))
+A, B, C = {names}
+
+@wp.kernel
+def k(a: wp.array(dtype=float)):
+    i = wp.tid()
+    a[i] = a[i] * (100.0 * A[0] + 10.0 * B[0] + C[0])
+"""
+
+
+def test_which_of_two_tables_of_one_shape_a_name_means(writer: Writer, steps: Steps) -> None:
+    for names, found in (("ONE, ONE, TWO", 112.0), ("ONE, TWO, TWO", 122.0)):
+        assert scaled(writer, TABLES, names=names) == found
+    assert steps.take() == (2, 2)
+    assert scaled(writer, TABLES, names="TWO, ONE, ONE") == 211.0
+    assert steps.take() == (0, 0), "the code for two tables, of which the last has two names"
+
+
 def test_value_that_changes_while_it_is_compiled(
     writer: Writer, steps: Steps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
