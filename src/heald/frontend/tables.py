@@ -55,10 +55,11 @@ def _captured(function: FunctionType, met: set[FunctionType]) -> Iterator[tuple[
     if outline is None or (function.__module__ or "").startswith("heald."):
         return
     for path in outline.paths:
-        found = captured_value(function, path[0])
+        found, read = captured_value(function, path[0]), 1
         for attribute in path[1:]:
             if not found or table_type(found[0]) is not None:
                 break
+            read += 1
             if is_library_name(found[0], attribute):
                 found = ()
                 break
@@ -70,6 +71,6 @@ def _captured(function: FunctionType, met: set[FunctionType]) -> Iterator[tuple[
             continue
         (value,) = found
         if table_type(value) is not None:
-            yield path[-1] if len(path) == 1 else "_".join(path), value
+            yield "_".join(path[:read]), value
         for inner in getattr(value, "__heald_overloads__", ()):
             yield from _captured(inner, met)

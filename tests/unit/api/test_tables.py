@@ -233,6 +233,21 @@ def test_a_huge_table_makes_indices_wide(monkeypatch: pytest.MonkeyPatch) -> Non
     assert extent.program(extent.concrete_types()).has_wide_index
 
 
+def test_a_table_is_called_by_its_name_however_it_is_read() -> None:
+    @wp.kernel
+    def count(out: wp.array(dtype=int)):
+        out[wp.tid()] = WEIGHTS.shape[0] + Holder.inner.shape[0]
+
+    program = count.program(count.concrete_types())
+    assert [name for name, _ in program.tables] == ["Holder_inner", "WEIGHTS"]
+    assert "WEIGHTS_shape" not in str(wp.verify(count))
+    assert [program.wir.name_of(p) for p in program.wir.params] == [
+        "out",
+        "Holder_inner",
+        "WEIGHTS",
+    ]
+
+
 def test_indices_are_guarded() -> None:
     @wp.kernel
     def beyond(n: int, out: wp.array(dtype=float)):
