@@ -13,6 +13,9 @@ from typing import Any
 try:
     from heald.config import config as config
 except ValueError as error:  # of a HEALD_ variable: what says so are its words, not places in here
+    command = importlib.import_module("heald.command")
+    if command.is_command():
+        raise command.refuse(str(error)) from None
     raise error.with_traceback(None) from None
 
 __version__ = "0.1.0"

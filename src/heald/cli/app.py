@@ -20,6 +20,7 @@ from heald.cli.dump import dump_kernel, find_kernel
 from heald.cli.migrate import FORMATS as MIGRATE_FORMATS
 from heald.cli.migrate import json_text, migrate_paths, text_lines
 from heald.cli.verify import FORMATS, replay_file, show, verify_targets
+from heald.command import USAGE
 from heald.diagnostics import HealdError
 from heald.driver import STAGES
 from heald.proof import PROPERTIES
@@ -31,13 +32,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-_USAGE = 2
 
 
 def fail(message: str) -> typer.Exit:
     """Print one error and give the exit with code 2."""
     Console(stderr=True, highlight=False, markup=False, soft_wrap=True).print(f"heald: {message}")
-    return typer.Exit(_USAGE)
+    return typer.Exit(USAGE)
 
 
 def _print_version(asked: bool) -> None:

@@ -1,6 +1,7 @@
 """The ``heald`` command, run as users run it but in this process."""
 
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,45 @@ def test_the_module_is_the_script():
         [sys.executable, "-m", "heald", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == __import__("heald").__version__
+
+
+SCRIPT = "import sys\nfrom heald.cli import main\n\nsys.exit(main())\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "is_refused"),
+    [
+        (["-m", "heald", "doctor"], True),
+        (["-X", "utf8", "-mheald", "-m", "other"], True),
+        (["heald", "doctor"], True),
+        (["heald.exe", "doctor"], True),
+        (["program.py", "heald"], False),
+        (["-m", "program", "heald"], False),
+        (["-c", "import heald", "-m", "heald"], False),
+    ],
+)
+def test_a_wrong_setting_is_refused_as_other_input_is(command, is_refused, tmp_path):
+    """By the command; a program that imports Heald gets an exception."""
+    for name in ("heald", "heald.exe", "program.py"):
+        (tmp_path / name).write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, *command],
+        env={**os.environ, "HEALD_SAFETY": "foo"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = (
+        "environment variable HEALD_SAFETY='foo': expected one of auto, guarded, strict, "
+        "unchecked; correct or unset it\n"
+    )
+    if is_refused:
+        assert (done.returncode, done.stderr) == (2, f"heald: {told}")
+    else:
+        assert done.returncode == 1
+        assert done.stderr.startswith("Traceback")
+        assert done.stderr.endswith(f"\nValueError: {told}")
 
 
 @pytest.mark.parametrize("spelling", ["version", "--version"])
