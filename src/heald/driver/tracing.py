@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from heald.config import config
 from heald.driver.cache_captures import describe_kernel
-from heald.frontend import read_source
+from heald.frontend import captured_tables, read_source
 
 if TYPE_CHECKING:
     from heald.ir import Kernel
@@ -32,7 +32,8 @@ def report_changes(function: FunctionType, before: object) -> object:
 
     Compiled code keeps the values that were captured when it was compiled.
     """
-    now = describe_kernel(function)
+    # A description says what type and shape a table has, not which one it is.
+    now = describe_kernel(function), captured_tables(function).named
     if before is not None and now != before:
         name = function.__name__
         sys.stderr.write(

@@ -174,6 +174,23 @@ def test_a_specialisation_has_the_tables_that_it_captured() -> None:
     assert out.list() == [21]
 
 
+def test_debugging_tells_of_another_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wp.config, "debug", True)
+    table = wp.constant(np.array([1.0]))
+
+    @wp.kernel
+    def read(out: wp.array(dtype=wp.float64)):
+        out[wp.tid()] = table[0]
+
+    for value, is_told in ((2.0, False), (3.0, True)):
+        assert [first_of(read, wp.float64) for _ in range(2)] == [1.0, 1.0]
+        told = "captures has changed since it was compiled" in capsys.readouterr().err
+        assert told == is_told
+        table = wp.constant(np.array([value]))
+
+
 def test_a_name_may_mean_a_table_now_and_a_number_then() -> None:
     one, two = wp.constant(np.array([5, 6])), wp.constant(np.array([7]))
     first: Any = one
