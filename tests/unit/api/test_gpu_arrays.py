@@ -114,6 +114,31 @@ def test_elements_of_equal_words_are_filled_at_once(
     assert block.numpy().tobytes() == (pattern * 7).ljust(200, b"\xff")
 
 
+@pytest.mark.parametrize(
+    ("numbers", "sets"),
+    [
+        (np.eye(6), 1 + 6),
+        (np.arange(36.0), 1 + 35),
+        (np.array([0.5, 0.0, 0.0]), 1 + 1),
+        (np.array([1 / 3, 0.0, -1 / 3, 3.0]), 1 + 5),
+        (np.array([1, 2, 3, 2, 1, 2], np.int32), 1 + 3),
+        (np.array([1, 2, 3, 4], np.int32), 4),
+    ],
+)
+def test_words_that_come_again_in_an_element_are_written_once(
+    driver: Fake, monkeypatch: pytest.MonkeyPatch, numbers: Any, sets: int
+) -> None:
+    pattern, count, asked = numbers.tobytes(), 1000, []
+    block = wp.full(len(pattern) * count + 8, 255, dtype=wp.uint8, device="cuda:0")
+    act = Fake.__call__
+    with monkeypatch.context() as patched:
+        patched.setattr(Fake, "__call__", lambda *a: asked.append(a[1]) or act(*a))
+        cuda.fill(block.device, block.ptr, pattern, count)
+    assert sum("Memset" in name for name in asked) == sets
+    assert sum("Memcpy" in name for name in asked) == 10, "the next power of two is 2^10"
+    assert block.numpy().tobytes() == pattern * count + b"\xff" * 8
+
+
 def test_a_graph_keeps_what_it_fills(driver: Fake) -> None:
     a = wp.zeros(3, device="cuda:0")
     with wp.ScopedCapture("cuda:0") as capture:

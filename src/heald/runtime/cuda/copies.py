@@ -7,6 +7,7 @@ their stream, and are then not done.
 from __future__ import annotations
 
 import ctypes
+from collections import Counter
 from itertools import groupby
 from math import gcd
 from typing import Any
@@ -180,8 +181,11 @@ def fill(
 
 
 def _runs(ptr: int, pattern: bytes) -> list[tuple[int, bytes, int]]:
-    """Where each word of a pattern begins that differs from the one before, the word, and how
-    often it comes.  Words are as long as the address that it is written at allows."""
+    """What to write in turn so that a pattern is there: where, which word, and how often.
+
+    Words are as long as the address that is written at allows.  That which stands alone most often,
+    as zeros do between the numbers of a float64 matrix, is written everywhere first.
+    """
     step = gcd(max(_SETTERS), len(pattern), ptr)
     words = (pattern[k : k + step] for k in range(0, len(pattern), step))
     found, start = [], 0
@@ -189,4 +193,7 @@ def _runs(ptr: int, pattern: bytes) -> list[tuple[int, bytes, int]]:
         times = sum(1 for _ in same)
         found.append((start, word, times))
         start += times * step
-    return found
+    ((usual, runs),) = Counter(word for _, word, _ in found).most_common(1)
+    if runs == 1:
+        return found
+    return [(0, usual, len(pattern) // step), *(run for run in found if run[1] != usual)]
