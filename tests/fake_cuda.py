@@ -135,6 +135,7 @@ def use_fake_gpu(monkeypatch: pytest.MonkeyPatch) -> tuple[Fake, Gpu]:
     discover()
     for module in (devices, queue):
         monkeypatch.setattr(module, "discover", discover)
+    chosen = streams.Chosen()
     for module in (streams, launch, command):
-        monkeypatch.setattr(module, "CHOSEN", streams.Chosen())
+        monkeypatch.setattr(module, "CHOSEN", chosen)
     return fake, gpu

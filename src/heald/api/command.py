@@ -138,8 +138,12 @@ class Launch:
                     raise state.program.error_of(outcome)
             elif self._is_queued:
                 if stream is None:
-                    stream = self._stream or CHOSEN.sole.get(self._alias)
-                    stream = current_stream(self.device) if stream is None else stream
+                    stream = (
+                        self._stream
+                        or CHOSEN.sole.get(self._alias)
+                        or CHOSEN.of_thread.streams.get(self._alias)
+                        or current_stream(self.device)
+                    )
                 call, address = state.call, stream.address
                 if call is not None:
                     done = call(address) if address else self._capture(state, stream)

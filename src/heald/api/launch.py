@@ -112,9 +112,12 @@ def launch(
                             tables = [table.on(entry.device) for table in entry.tables]
                             last = (*outputs, *tables)
                         if entry.is_queued:
-                            queued = stream or CHOSEN.sole.get(entry.alias)
-                            if queued is None:
-                                queued = current_stream(entry.device)
+                            queued = (
+                                stream
+                                or CHOSEN.sole.get(entry.alias)
+                                or CHOSEN.of_thread.streams.get(entry.alias)
+                                or current_stream(entry.device)
+                            )
                             if queued.address:
                                 outcome = call(dim, block_dim, inputs, last, queued.address)
                             else:

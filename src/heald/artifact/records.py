@@ -65,6 +65,9 @@ class PrintRecord:
     values: tuple[bool | int | float, ...]
 
 
+FEWEST_LANES = 4
+
+
 @dataclass(frozen=True, slots=True)
 class Lanes:
     """The threads of a launch that one thread of a GPU may run: how many, how far apart.
@@ -74,6 +77,12 @@ class Lanes:
 
     width: int
     spacing: int
+
+    @staticmethod
+    def fewest(least: int) -> int:
+        """Threads that a launch has at least where a grid of :meth:`grid` has ``least``: there
+        are ``FEWEST_LANES`` for each, and at ends of rows an eighth less."""
+        return least * FEWEST_LANES * 7 // 8
 
     @property
     def stretch(self) -> int:

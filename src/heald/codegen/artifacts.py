@@ -51,7 +51,7 @@ def build(
     offsets, size = parameter_layout(p.type for p in kernel.params)
     access = parameter_access(kernel)
     lanes = lanes_of(kernel, wide) if target.name == "cuda" else None
-    few = few and lanes is not None
+    few, work = few and lanes is not None, _work(kernel, wide)
     if few:
         wide = lanes = None
     return Artifact(
@@ -69,7 +69,7 @@ def build(
         condition=condition or LaunchCondition(),
         sites=sites_of(kernel),
         formats=formats_of(kernel),
-        work=_work(kernel, wide),
+        work=work,
         lanes=lanes,
         grain=_lanes(wide) if is_uneven(kernel) and not shares_block(kernel) else 0,
         blocks=shares_block(kernel),

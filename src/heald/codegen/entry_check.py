@@ -193,7 +193,8 @@ def _gpu_trials(code: EntryCode, table: EntryTable) -> Iterator[bool]:
         kind = struct.unpack_from("<i", memory, PROBE_ATTRIBUTE + abi.ATTRIBUTE_KIND)
         value = struct.unpack_from("<i", memory, PROBE_ATTRIBUTE + abi.ATTRIBUTE_VALUE)
         yield (*kind, *value) == (abi.ATTRIBUTE_EARLY, 1)
-    for dims in ((7, 64), (7, 50), (13, 64), (20, 31), (20, 57), (13, 2, 64), 416):
+    large = (1 << 16, 1 << 17)
+    for dims in ((7, 64), (7, 50), (13, 64), (20, 31), (20, 57), (13, 2, 64), 416, large):
         yield enter(dims, 64, [probe], (9, *_NUMBERS), address) is None
         extents = dims if isinstance(dims, tuple) else (dims,)
         threads = Lanes(4, 8).grid(extents, len(extents))

@@ -60,6 +60,8 @@ class Recipe:
         guarded: gives the WIR with guards decided.
         lower: makes of that what the code generator takes.
         build: compiles that.
+        wider: name of a variant for more launches, these too, where there may be one: of both
+            there is one code where ``build`` leaves nothing out (``Artifact.few``).
     """
 
     name: str
@@ -67,6 +69,16 @@ class Recipe:
     guarded: Callable[[], Kernel]
     lower: Callable[[Kernel], Kernel]
     build: Callable[[Kernel], Artifact]
+    wider: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Under which code that will do is found, the best first."""
+        return (self.wider, self.name) if self.wider else (self.name,)
+
+    def name_of(self, artifact: Artifact) -> str:
+        """Under which code is kept that was made."""
+        return self.name if artifact.few else self.names[0]
 
 
 class ProgramCache:
@@ -101,14 +113,18 @@ class ProgramCache:
         """
         if self._store is None:
             return recipe.build(recipe.lower(recipe.guarded()))
-        link = make_key("link", self._key, recipe.name, code_identity()) if self._key else ""
-        found = self._linked(self._store, link) if link else None
-        if found is None:
-            code_key, found = _find_or_make(self._store, recipe)
-            if link:
-                content = code_key.encode() + encode_source_map(found)
-                self._store.put("link", link, content)
+        for name in recipe.names if self._key else ():
+            found = self._linked(self._store, self._link(name))
+            if found is not None:
+                return found
+        code_key, found = _find_or_make(self._store, recipe)
+        if self._key:
+            content = code_key.encode() + encode_source_map(found)
+            self._store.put("link", self._link(recipe.name_of(found)), content)
         return found
+
+    def _link(self, name: str) -> str:
+        return make_key("link", self._key, name, code_identity())
 
     def _linked(self, store: Store, link: str) -> Artifact | None:
         data = store.get("link", link)
@@ -129,16 +145,22 @@ def _find_or_make(store: Store, recipe: Recipe) -> tuple[str, Artifact]:
     """The key of a variant's code, and its artifact."""
     guarded = recipe.guarded()
     condition = json.dumps(to_plain(recipe.condition))
-    key = make_key("code", compiler.content_of(guarded), recipe.name, condition, code_identity())
-    data = store.get("code", key)
+    content = compiler.content_of(guarded)
+
+    def key_of(name: str) -> str:
+        return make_key("code", content, name, condition, code_identity())
+
     kernel = recipe.lower(guarded)
-    if data is not None:
-        try:
-            places = SourceMap(codegen.parameter_names(kernel), codegen.sites_of(kernel))
-            return key, with_source_map(decode_code(data), places)
-        except Unreadable as error:
-            note(f"code {key}: {error}")
+    for key in map(key_of, recipe.names):
+        data = store.get("code", key)
+        if data is not None:
+            try:
+                places = SourceMap(codegen.parameter_names(kernel), codegen.sites_of(kernel))
+                return key, with_source_map(decode_code(data), places)
+            except Unreadable as error:
+                note(f"code {key}: {error}")
     artifact = recipe.build(kernel)
+    key = key_of(recipe.name_of(artifact))
     store.put("code", key, encode_code(artifact))
     return key, artifact
 

@@ -14,7 +14,8 @@ class Choice:
         unit: arrays are dense along their last axis and within 2^31 bytes.
         apart: what the kernel writes overlaps nothing else.
         shapes: arrays have the shapes of their contracts, as all launches have; code is the same.
-        few: the launch does not fill a GPU; the code would do for all, and larger ones have faster.
+        few: the launch is too small for lanes on a GPU; the code does for all, but larger ones have
+            faster.
     """
 
     bounds: bool = False
@@ -25,6 +26,5 @@ class Choice:
 
     @property
     def name(self) -> str:
-        """Tells it from the other variants of a program."""
-        name = f"bounds={self.bounds:d} unit={self.unit:d} apart={self.apart:d}"
-        return name + " few" * self.few
+        """Tells it from the other variants of a program, but for ``few``."""
+        return f"bounds={self.bounds:d} unit={self.unit:d} apart={self.apart:d}"

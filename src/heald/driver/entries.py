@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from heald.artifact import Parameter
+from heald.artifact import Lanes, Parameter
 from heald.codegen import (
     ArrayClass,
     ArrayTake,
@@ -57,7 +57,7 @@ class Entry:
     call: Enter
     program: Program
     device: Device
-    variants: Mapping[int, Variant | GpuVariant]
+    variants: Mapping[int, Variant | GpuVariant] = field(hash=False)
     is_shared: bool
     is_direct: bool = True
     is_fixed: bool = False
@@ -271,8 +271,9 @@ def _code(variant: Variant | GpuVariant) -> CpuCode | GpuCode:
     if isinstance(variant, GpuVariant):
         code, artifact = variant.code, variant.artifact
         lanes = artifact.lanes if artifact.rank else None
+        least = Lanes.fewest(code.least) if artifact.few else code.least
         known = (code.function, code.threads, variant.source)
-        return GpuCode(*known, lanes, code.least, artifact.blocks, code.early, artifact.few)
+        return GpuCode(*known, lanes, least, artifact.blocks, code.early, artifact.few)
     artifact = variant.artifact
     return CpuCode(variant.code.address, artifact.work, artifact.grain)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import heald.codegen as codegen
 import heald.driver.compiler as compiler
 import heald.interp as interp
-from heald.artifact import Access, Artifact, LaunchCondition, Symbol
+from heald.artifact import Access, Artifact, Lanes, LaunchCondition, Symbol
 from heald.codegen import LoadedCode, Report, load, parallel_launcher
 from heald.config import config
 from heald.diagnostics import KernelFault
@@ -204,7 +204,8 @@ class Program:
                 artifact = self._artifact(choice, device)
                 variant = load_on_gpu(self.name, artifact, device)
                 for few in (True,) if artifact.few else (True, False):
-                    self._gpu_variants[device.alias, replace(choice, few=few)] = variant
+                    known = (device.alias, replace(choice, few=few))
+                    self._gpu_variants.setdefault(known, variant)
                 add_making_time(perf_counter() - began)
             return self._gpu_variants[key]
 
@@ -236,7 +237,9 @@ class Program:
                 return compiler.lower_for_gpu(kernel, arch, floats=self._warp_reduce)
             return compiler.lower_for_cpu(kernel)
 
-        return Recipe(name, condition, lambda: self._checked(choice), lower, compile_kernel)
+        wider = name if choice.few else ""
+        name += " few" * choice.few
+        return Recipe(name, condition, lambda: self._checked(choice), lower, compile_kernel, wider)
 
     def prepare(self) -> None:
         """Compile the variants for dense arrays that do not overlap, for the current device; for a
@@ -302,12 +305,14 @@ class Program:
         return {self._mask(choice): variant for choice, variant in dict(self._variants).items()}
 
     def compiled_for_gpu(self, device: Device) -> dict[int, GpuVariant]:
-        """The same for a GPU; code for every number of threads where there is both."""
-        return {
-            self._mask(choice): variant
-            for (alias, choice), variant in dict(self._gpu_variants).items()
+        """The same for a GPU; where there is code for few threads and for all, the latter."""
+        found = [
+            (choice, variant)
+            for (alias, choice), variant in tuple(self._gpu_variants.items())
             if alias == device.alias
-        }
+        ]
+        found.sort(key=lambda pair: not pair[0].few)
+        return {self._mask(choice): variant for choice, variant in found}
 
     def artifact(self, device: Device) -> Artifact | None:
         """Of some variant for a device, if there is one; parameters and layout are those of all."""
@@ -426,7 +431,7 @@ class Program:
         self, device: Device, dims: Sequence[int], arguments: Sequence[Argument]
     ) -> GpuVariant:
         """The variant for a launch on a GPU."""
-        few = thread_count(dims) < filling(gpu_of(device))
+        few = thread_count(dims) < Lanes.fewest(filling(gpu_of(device)))
         return self.gpu_variant(replace(self._choice(dims, arguments), few=few), device)
 
     def keeps_shapes(self, dims: Sequence[int], arguments: Sequence[Argument]) -> bool:

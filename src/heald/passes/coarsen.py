@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from heald.artifact.records import FEWEST_LANES
 from heald.ir import LOOPS, MEMORY, Kernel, Op, Region, Value, walk
 from heald.passes.coalesce import is_plain_arm, refusal, view_refusal
 from heald.passes.facts import is_guarded
@@ -84,7 +85,7 @@ def _element(op: Op) -> Type:
 
 def _lanes(kernel: Kernel) -> int:
     most = max(size_of(_element(op)) for op in walk(kernel.body) if op.name in MEMORY)
-    return max(4, min(LANE_BYTES // most, MOST_LANES))
+    return max(FEWEST_LANES, min(LANE_BYTES // most, MOST_LANES))
 
 
 def _refusal(kernel: Kernel, uniformity: Uniformity, lanes: int) -> str:

@@ -411,18 +411,20 @@ class Chosen:
         with self._lock:
             if alias not in self._many:
                 self.sole[alias] = stream
-                return stream
+                if alias not in self._many:
+                    return stream
+                del self.sole[alias]  # the handler of a signal has chosen meanwhile
         return self.of_thread.streams.setdefault(alias, stream)
 
     def choose(self, stream: Stream) -> None:
         """Make a stream the one that this thread uses on its device."""
         alias = stream.device.alias
-        if alias not in self._many:
+        if alias not in self._many or alias in self.sole:
             if stream is self.sole.get(alias):
                 return
             with self._lock:
+                self._many.add(alias)
                 self.sole.pop(alias, None)
-                self._many.add(alias)  # only now: who sees it there goes on at once
         self.of_thread.streams[alias] = stream
 
 
@@ -442,8 +444,8 @@ def default_stream(device: Device) -> Stream:
 def current_stream(device: Device) -> Stream:
     """The stream of a GPU that this thread uses where none is named."""
     alias = device.alias
-    stream = CHOSEN.sole.get(alias) or CHOSEN.of_thread.streams.get(alias)
-    return CHOSEN.add_default(default_stream(device)) if stream is None else stream
+    found = CHOSEN.sole.get(alias) or CHOSEN.of_thread.streams.get(alias)
+    return found or CHOSEN.add_default(default_stream(device))
 
 
 def use_stream(stream: Stream) -> Stream:
