@@ -305,14 +305,13 @@ class Program:
         return {self._mask(choice): variant for choice, variant in dict(self._variants).items()}
 
     def compiled_for_gpu(self, device: Device) -> dict[int, GpuVariant]:
-        """The same for a GPU; where there is code for few threads and for all, the latter."""
-        found = [
-            (choice, variant)
-            for (alias, choice), variant in tuple(self._gpu_variants.items())
+        """The same for a GPU; where there is code for few threads and for all, the latter, which
+        was made later."""
+        return {
+            self._mask(choice): variant
+            for (alias, choice), variant in dict(self._gpu_variants).items()
             if alias == device.alias
-        ]
-        found.sort(key=lambda pair: not pair[0].few)
-        return {self._mask(choice): variant for choice, variant in found}
+        }
 
     def artifact(self, device: Device) -> Artifact | None:
         """Of some variant for a device, if there is one; parameters and layout are those of all."""

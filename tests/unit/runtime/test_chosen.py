@@ -117,13 +117,19 @@ def test_a_signal_while_a_stream_is_chosen(
 ) -> None:
     """Its handler launches something, or chooses a stream itself."""
     chosen, other = wp.Stream(GPU), wp.Stream(GPU)
-    handler = partial(wp.set_stream, other) if chooses else partial(wp.get_stream, GPU)
+
+    def handler() -> None:
+        if chooses:
+            wp.set_stream(other)
+        seen.append(wp.get_stream(GPU))
+
+    seen: list[wp.Stream] = []
     handled = Handled(handler)
     if was_known:
         dict.__setitem__(handled, GPU, default)
     streams.CHOSEN.sole = handled
     streams.CHOSEN.choose(chosen)
-    assert handled.handler is None
+    assert seen == [other if chooses else default]
     assert wp.get_stream(GPU) is chosen
     with wp.ScopedStream(other):
         assert wp.get_stream(GPU) is other
