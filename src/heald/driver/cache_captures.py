@@ -13,9 +13,10 @@ import enum
 import hashlib
 import inspect
 import math
+import struct
 import sys
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -72,10 +73,12 @@ def _try(name: str, describe: Callable[[_Describer], Description]) -> Descriptio
 
 
 class _Describer:
-    """Describes one kernel; a function that was met before is its number."""
+    """Describes one kernel; a function that was met before is its number, and so is an object that
+    ``is`` tells from an equal one."""
 
     def __init__(self) -> None:
         self._met: dict[FunctionType, int] = {}
+        self._seen: dict[int, tuple[int, Any]] = {}  # with the object, so that it keeps its id
         self._left = _MAX_PARTS
 
     def function(self, function: FunctionType, *, is_kernel: bool = False) -> Description:
@@ -136,15 +139,24 @@ class _Describer:
         if self._left < 0:
             raise _OpaqueError("too large to be looked at")
         kind = type(value)
+        if kind is float:
+            return ("float", _DOUBLE.pack(value))  # zeros and NaN have signs
+        if kind is complex:
+            return ("complex", _DOUBLE.pack(value.real), _DOUBLE.pack(value.imag))
         if kind in _PLAIN:
             return (kind.__name__, value)
+        if kind in _MUTABLE:
+            if id(value) in self._seen:
+                return ("same", self._seen[id(value)][0])
+            self._seen[id(value)] = len(self._seen), value
         if kind in _SEQUENCES:
             return (kind.__name__, *map(self.value, value))
         if kind is dict:
             return ("dict", *((self.value(k), self.value(v)) for k, v in value.items()))
         if isinstance(value, enum.Enum):
+            _refuse_code(kind)
             number = isinstance(value, (int, float))
-            return ("enum", kind.__qualname__, number, value.name, self.value(value.value))
+            return ("enum", kind.__qualname__, number, value.name, self._members(kind))
         if isinstance(value, (np.generic, np.ndarray, np.dtype)):
             return _numpy(value)
         if value is typing.Any or value is inspect.Parameter.empty:
@@ -165,8 +177,17 @@ class _Describer:
             return self._overloads(value)
         t = as_concrete(getattr(kind, "__heald_type__", None))
         if t is not None:
+            _refuse_code(kind)
             return ("host value", self._host_value(t, value))
         raise _OpaqueError(f"a {kind.__name__}, which is not described by its value")
+
+    def _members(self, kind: type[enum.Enum]) -> Description:
+        """All of them: operators may give others than the one that is captured."""
+        if id(kind) in self._seen:
+            return ("same", self._seen[id(kind)][0])
+        self._seen[id(kind)] = len(self._seen), kind
+        members: Mapping[str, Any] = kind.__members__
+        return tuple((name, self.value(member.value)) for name, member in members.items())
 
     def _overloads(self, value: Any) -> Description:
         functions = value.__heald_overloads__
@@ -188,6 +209,7 @@ class _Describer:
         names = getattr(kind, "_fields", None)
         if kind.__bases__ != (tuple,) or not isinstance(names, tuple):
             raise _OpaqueError(f"a {kind.__name__}")
+        _refuse_code(kind)
         own = {name for name in vars(kind) if not name.startswith("_")} - set(names)
         if own:
             raise _OpaqueError(f"a {kind.__name__} with a '{min(own)}' of its own")
@@ -207,6 +229,10 @@ class _Describer:
 
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...), range})
 _SEQUENCES = frozenset({tuple, list})
+_MUTABLE = frozenset({list, dict, np.ndarray})
+_DOUBLE = struct.Struct("<d")
+_MODULES_OF_CLASSES = frozenset({"builtins", "collections", "enum", "typing", "heald"})
+"""Where classes of captured values may have their code from."""
 _CLASSES = frozenset(
     {"bool", "int", "float", "str", "bytes", "complex", "tuple", "list", "dict", "range", "slice"}
     | {"enumerate", "zip", "map", "filter", "reversed", "type", "object", "ndarray", "bool_"}
@@ -219,6 +245,22 @@ _PURE = frozenset(
     | {"round", "sorted", "sum"}
 )
 """Functions of Python whose result follows from their arguments.  (A kernel's ``print`` prints.)"""
+
+
+def _refuse_code(kind: type) -> None:
+    """Refuse a class that says itself what operators and functions of Python do to its objects.
+
+    Raises:
+        _OpaqueError: its code is not described.
+    """
+    for cls in kind.__mro__:
+        for name, member in vars(cls).items():
+            code = getattr(member, "__func__", getattr(member, "fget", member))
+            if not isinstance(code, FunctionType) or not name.startswith("__"):
+                continue
+            home = (code.__module__ or "").partition(".")[0]
+            if home not in _MODULES_OF_CLASSES and home != f"namedtuple_{kind.__name__}":
+                raise _OpaqueError(f"a {kind.__name__}, whose class has a '{name}' of its own")
 
 
 def _known_function(value: Any) -> Description:

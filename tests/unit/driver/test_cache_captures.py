@@ -51,6 +51,17 @@ def text(above: str, body: str) -> str:
 # -------------------------------------------------------------------------- described by value
 
 VALUES = [
+    ("A = []; C = [A, A]", "C = [[], []]"),
+    ("A = {}; C = (A, A)", "C = ({}, {})"),
+    ("A = np.zeros(1); C = (A, A)", "C = (np.zeros(1), np.zeros(1))"),
+    ("C = float('nan')", "C = -float('nan')"),
+    ("C = complex(1.0, float('nan'))", "C = complex(1.0, -float('nan'))"),
+    ("C = complex(0.0, 1.0)", "C = complex(-0.0, 1.0)"),
+    ("C = []; C.append(C)", "C = []; C.append([])"),
+    (
+        "class E(enum.Flag):\n    A = 1\n    B = 2\nC = E.A",
+        "class E(enum.Flag):\n    A = 1\n    B = 4\nC = E.A",
+    ),
     ("C = 2", "C = 3"),
     ("C = 2", "C = 2.0"),
     ("C = 1", "C = True"),
@@ -173,7 +184,11 @@ OPAQUE = [
     "class P(tuple): pass\nC = P()",
     "class P(collections.namedtuple('P', 'x')):\n    y = 1\nC = P(1)",
     "class P(typing.NamedTuple):\n    x: int\n    def area(self): return 1\nC = P(1)",
-    "C = []\nC.append(C)",
+    "class E(enum.Enum):\n    A = 1\n    def __abs__(self): return 5\nC = E.A",
+    "class E(enum.IntEnum):\n    A = 1\n    def __add__(self, x): return 5\nC = E.A",
+    "class P(typing.NamedTuple):\n    x: int\n    def __len__(self): return 5\nC = P(1)",
+    "@wp.struct\nclass S:\n    x: int\n    def __len__(self): return 5\nC = S()",
+    "class V(wp.vec3):\n    def __len__(self): return 5\nC = V(1.0, 2.0, 3.0)",
     "C = np.sin",
     "C = open",
     "C = np.zeros(1 << 20)",
