@@ -42,6 +42,7 @@ from heald.driver.analysed import Analysed
 from heald.driver.cache_captures import describe_kernel
 from heald.driver.cache_keys import code_identity, make_key
 from heald.driver.cache_store import Store, note, open_store
+from heald.frontend import reading
 from heald.types import Type
 
 if TYPE_CHECKING:
@@ -186,7 +187,9 @@ def analyse(
     if stored is not None:
         return stored, cache
     made = Analysed.of(lower())
-    if key and _source_key(function, types, options) != key:
+    with reading(None):  # attributes and contents may have changed
+        is_same = not key or _source_key(function, types, options) == key
+    if not is_same:
         return made, ProgramCache(store)  # captured values changed meanwhile, so whose WIR is it?
     cache.keep(made)
     return made, cache

@@ -13,12 +13,20 @@ import heald.frontend as frontend
 import heald.interp as interp
 from heald.codegen import has_entries, host_target, parallel_launcher, prepare_compiler
 from heald.config import config
+from heald.driver.analysed import Analysed
 from heald.driver.arguments import is_wide
-from heald.driver.cache import analyse
+from heald.driver.cache import ProgramCache, analyse
 from heald.driver.deep import deeply
 from heald.driver.program import Program
 from heald.driver.tracing import show_source
-from heald.frontend import Options, captured_tables, parameter_contracts, read_source
+from heald.frontend import (
+    Options,
+    Reading,
+    captured_tables,
+    parameter_contracts,
+    read_source,
+    reading,
+)
 from heald.library.registry import load_topics, lookup
 from heald.types import Type, i64
 
@@ -42,11 +50,26 @@ def compile_program(
 ) -> Program:
     """A kernel for concrete parameter types, ready to be launched; code is made on first demand.
 
-    It keeps the tables that it captures now, as it keeps all values.
+    It keeps what it captures now, tables too.
 
     Raises:
         CompileError: every mistake found in the source.
     """
+    known: Reading = {}
+    with reading(known):
+        return _compile(function, types, name, safety, options, check_contracts, known)
+
+
+def _compile(
+    function: FunctionType,
+    types: Sequence[Type],
+    name: str,
+    safety: str,
+    options: Options,
+    check_contracts: bool,
+    known: Reading,
+) -> Program:
+    """The same, with names as ``known`` has them."""
     show_source(function)
     tables = captured_tables(function)
     contracts = parameter_contracts(function, tables)
@@ -66,7 +89,12 @@ def compile_program(
     stated += f" {tables.meant} {tables.types}" * bool(tables.named)
     chosen = f"{options} {safety=} {name=}{stated}"
     span = read_source(function).name_span(None)
-    analysed, cache = deeply(lambda: analyse(function, types, chosen, lower), name, span)
+
+    def analysed_kernel() -> tuple[Analysed, ProgramCache]:
+        with reading(known):  # perhaps in a thread with more room
+            return analyse(function, types, chosen, lower)
+
+    analysed, cache = deeply(analysed_kernel, name, span)
     promises = None
     if any(contracts):
         reader = import_module("heald.driver.contracts")

@@ -20,11 +20,19 @@ if TYPE_CHECKING:
         parameter_patterns,
         parameter_places,
     )
-    from heald.frontend.sources import captured_value, own_signature, read_source, remember
+    from heald.frontend.sources import (
+        Reading,
+        captured_value,
+        own_signature,
+        read_source,
+        reading,
+        remember,
+    )
     from heald.frontend.tables import captured_tables, table_type
 
 __all__ = [
     "Options",
+    "Reading",
     "Resolver",
     "captured_tables",
     "captured_value",
@@ -38,6 +46,7 @@ __all__ = [
     "parameter_patterns",
     "parameter_places",
     "read_source",
+    "reading",
     "remember",
     "results_of",
     "signature_of",
@@ -52,7 +61,7 @@ __getattr__ = lazy_names(
         "machine": "intrinsic",
         "options": "Options Resolver",
         "parameters": "parameter_contracts parameter_patterns parameter_places",
-        "sources": "captured_value own_signature read_source remember",
+        "sources": "captured_value own_signature Reading read_source reading remember",
         "tables": "captured_tables table_type",
     },
 )

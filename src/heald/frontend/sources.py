@@ -9,10 +9,12 @@ import inspect
 import linecache
 import re
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -110,15 +112,63 @@ def captured_value(function: FunctionType, name: str) -> tuple[Any, ...]:
     return _look_up(function, _definition_of(function)[1], name)
 
 
+Reading = dict[int, tuple[object, Any]]
+"""What modules and closures held when they were first read, by identity, with them."""
+
+
+class _Read(threading.local):
+    """What this thread goes by; without it names mean what they are bound to now."""
+
+    reading: Reading | None = None
+
+
+_READ = _Read()
+
+
+@contextmanager
+def reading(known: Reading | None) -> Iterator[None]:
+    """Inside a ``with``, names keep the values that they had when their module was first read.
+
+    A kernel is looked at several times while it is compiled, and other threads may bind its names
+    to something else meanwhile: what the cache knows it by would not be what was lowered, and one
+    name could mean two things in it.
+    """
+    before, _READ.reading = _READ.reading, known
+    try:
+        yield
+    finally:
+        _READ.reading = before
+
+
+def _globals_of(function: FunctionType) -> Mapping[str, Any]:
+    now, known = function.__globals__, _READ.reading
+    if known is None:
+        return now
+    if id(now) not in known:
+        known[id(now)] = now, dict(now)
+    found: Mapping[str, Any] = known[id(now)][1]
+    return found
+
+
+def _contents(cell: CellType) -> tuple[Any, ...]:
+    known = _READ.reading
+    if known is not None and id(cell) in known:
+        found: tuple[Any, ...] = known[id(cell)][1]
+        return found
+    try:
+        found = (cell.cell_contents,)
+    except ValueError:
+        found = ()
+    if known is not None:
+        known[id(cell)] = cell, found
+    return found
+
+
 def _look_up(function: FunctionType, scope: Mapping[str, Any], name: str) -> tuple[Any, ...]:
     code = function.__code__
     if name in code.co_freevars and function.__closure__:
-        cell = function.__closure__[code.co_freevars.index(name)]
-        try:
-            return (cell.cell_contents,)
-        except ValueError:
-            return ()
-    for names in (scope, function.__globals__, vars(builtins)):
+        return _contents(function.__closure__[code.co_freevars.index(name)])
+    for names in (scope, _globals_of(function), vars(builtins)):
         value = names.get(name, _MISSING)
         if value is not _MISSING:
             return (value,)
@@ -126,7 +176,7 @@ def _look_up(function: FunctionType, scope: Mapping[str, Any], name: str) -> tup
 
 
 def _namespace(function: FunctionType, scope: Mapping[str, Any]) -> dict[str, Any]:
-    names = {**function.__globals__, **scope}
+    names = {**_globals_of(function), **scope}
     for name in function.__code__.co_freevars:
         found = _look_up(function, scope, name)
         if found:

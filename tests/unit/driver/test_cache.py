@@ -872,3 +872,42 @@ def test_objects_by_text(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Non
     assert cache.cached_object(target.header + text.replace("1", "2"), target, 2) != first
     cache.cached_object(target.header + text, target, 0)
     assert len(compiled) == 3
+
+
+REBOUND = """
+import numpy as np
+ONE, TWO = 1.0, 2.0
+T, U = (wp.constant(np.full(4, x, np.float32)) for x in (1.0, 2.0))
+A, B, X, Y = ONE, TWO, T, U
+@wp.func
+def both(): return A + 10.0 * B
+@wp.kernel
+def k(a: wp.array(dtype=float)):
+    i = wp.tid()
+    a[i] = both() + 100.0 * wp.static(A) + 1000.0 * A + 10000.0 * X[i] + 100000.0 * Y[i]
+"""
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_names_that_are_bound_anew_while_a_kernel_is_compiled(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch, back: bool
+) -> None:
+    """All of it means what they meant when it was begun, on the disk too."""
+    lower = frontend.lower_kernel
+    module = writer.module(REBOUND)
+
+    def meanwhile(*how: Any, **more: Any) -> Any:
+        module.A, module.B, module.X, module.Y = module.TWO, module.ONE, module.U, module.T
+        made = lower(*how, **more)
+        if back:
+            module.A, module.B, module.X, module.Y = module.ONE, module.TWO, module.T, module.U
+        return made
+
+    monkeypatch.setattr(frontend, "lower_kernel", meanwhile)
+    a = wp.zeros(4, device="cpu")
+    wp.launch(module.k, dim=4, inputs=[a], device="cpu")
+    assert a.list() == [211121.0] * 4
+    monkeypatch.setattr(frontend, "lower_kernel", lower)
+    again = writer.module(REBOUND)
+    wp.launch(again.k, dim=4, inputs=[a], device="cpu")
+    assert a.list() == [211121.0] * 4
