@@ -86,9 +86,18 @@ def test_local_arrays_that_are_too_large_across_barriers() -> None:
     assert caught.value.codes == ("H0410",)
 
 
+def output_of(folder: Path, text: str) -> str:
+    """What a program says that lives to its end."""
+    program = folder / "program.py"
+    program.write_text(text, encoding="utf-8")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_small_stacks_suffice(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
+    told = output_of(
+        tmp_path,
         f"{_SOURCE}\n"
         "import threading\n"
         "a = wp.ones(64, dtype=float)\n"
@@ -100,11 +109,8 @@ def test_small_stacks_suffice(tmp_path: Path) -> None:
         "thread = threading.Thread(target=run)\n"
         "thread.start()\n"
         "thread.join()\n",
-        encoding="utf-8",
     )
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) == sum(k + 0.5 for k in range(_COUNT)) + 0.5 - sum(
+    assert float(told) == sum(k + 0.5 for k in range(_COUNT)) + 0.5 - sum(
         k + 0.5 for k in range(1, _COUNT)
     )
 
@@ -135,8 +141,8 @@ def test_a_range_without_memory_is_a_fault(keep: wp.Kernel) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no limit to set")
 @pytest.mark.parametrize("launches", [1, 4], ids=["careful", "entry"])
 def test_a_process_without_memory_lives(tmp_path: Path, launches: int) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
+    told = output_of(
+        tmp_path,
         "import resource\n"
         "import heald as wp\n"
         "@wp.kernel\n"
@@ -169,11 +175,8 @@ def test_a_process_without_memory_lives(tmp_path: Path, launches: int) -> None:
         "resource.setrlimit(resource.RLIMIT_AS, limit)\n"
         "run()\n"
         "print(a.numpy()[0])\n",
-        encoding="utf-8",
     )
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    error, last = done.stdout.rsplit("\n", 2)[0], done.stdout.split()[-1]
+    error, last = told.rsplit("\n", 2)[0], told.split()[-1]
     assert "error[H0802]: cannot allocate 8,192,064 bytes for what blocks keep across" in error
     assert "program.py:4:" in error
     assert "threads faulted" not in error

@@ -66,6 +66,7 @@ class PrintRecord:
 
 
 FEWEST_LANES = 4
+"""With fewer of them a thread of a GPU is not given several."""
 
 
 @dataclass(frozen=True, slots=True)

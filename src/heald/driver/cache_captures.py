@@ -79,6 +79,7 @@ class _Describer:
     def __init__(self) -> None:
         self._met: dict[FunctionType, int] = {}
         self._seen: dict[int, tuple[int, Any]] = {}  # with the object, so that it keeps its id
+        self._plain: set[type] = set()
         self._left = _MAX_PARTS
 
     def function(self, function: FunctionType, *, is_kernel: bool = False) -> Description:
@@ -154,7 +155,7 @@ class _Describer:
         if kind is dict:
             return ("dict", *((self.value(k), self.value(v)) for k, v in value.items()))
         if isinstance(value, enum.Enum):
-            _refuse_code(kind)
+            self._refuse_code(kind)
             number = isinstance(value, (int, float))
             return ("enum", kind.__qualname__, number, value.name, self._members(kind))
         if isinstance(value, (np.generic, np.ndarray, np.dtype)):
@@ -177,9 +178,27 @@ class _Describer:
             return self._overloads(value)
         t = as_concrete(getattr(kind, "__heald_type__", None))
         if t is not None:
-            _refuse_code(kind)
+            self._refuse_code(kind)
             return ("host value", self._host_value(t, value))
         raise _OpaqueError(f"a {kind.__name__}, which is not described by its value")
+
+    def _refuse_code(self, kind: type) -> None:
+        """Refuse a class that says itself what operators and functions of Python do to its objects.
+
+        Raises:
+            _OpaqueError: its code is not described.
+        """
+        if kind in self._plain:
+            return
+        for cls in kind.__mro__:
+            for name, member in vars(cls).items():
+                code = getattr(member, "__func__", getattr(member, "fget", member))
+                if not isinstance(code, FunctionType) or not name.startswith("__"):
+                    continue
+                home = (code.__module__ or "").partition(".")[0]
+                if home not in _MODULES_OF_CLASSES and home != f"namedtuple_{kind.__name__}":
+                    raise _OpaqueError(f"a {kind.__name__}, whose class has a '{name}' of its own")
+        self._plain.add(kind)
 
     def _members(self, kind: type[enum.Enum]) -> Description:
         """All of them: operators may give others than the one that is captured."""
@@ -209,7 +228,7 @@ class _Describer:
         names = getattr(kind, "_fields", None)
         if kind.__bases__ != (tuple,) or not isinstance(names, tuple):
             raise _OpaqueError(f"a {kind.__name__}")
-        _refuse_code(kind)
+        self._refuse_code(kind)
         own = {name for name in vars(kind) if not name.startswith("_")} - set(names)
         if own:
             raise _OpaqueError(f"a {kind.__name__} with a '{min(own)}' of its own")
@@ -227,7 +246,7 @@ class _Describer:
         return (repr(to_plain(t)), *map(self.value, value.leaves))
 
 
-_PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...), range})
+_PLAIN = frozenset({bool, int, str, bytes, type(None), type(...), range})
 _SEQUENCES = frozenset({tuple, list})
 _MUTABLE = frozenset({list, dict, np.ndarray})
 _DOUBLE = struct.Struct("<d")
@@ -245,22 +264,6 @@ _PURE = frozenset(
     | {"round", "sorted", "sum"}
 )
 """Functions of Python whose result follows from their arguments.  (A kernel's ``print`` prints.)"""
-
-
-def _refuse_code(kind: type) -> None:
-    """Refuse a class that says itself what operators and functions of Python do to its objects.
-
-    Raises:
-        _OpaqueError: its code is not described.
-    """
-    for cls in kind.__mro__:
-        for name, member in vars(cls).items():
-            code = getattr(member, "__func__", getattr(member, "fget", member))
-            if not isinstance(code, FunctionType) or not name.startswith("__"):
-                continue
-            home = (code.__module__ or "").partition(".")[0]
-            if home not in _MODULES_OF_CLASSES and home != f"namedtuple_{kind.__name__}":
-                raise _OpaqueError(f"a {kind.__name__}, whose class has a '{name}' of its own")
 
 
 def _known_function(value: Any) -> Description:
